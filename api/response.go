@@ -68,7 +68,7 @@ func replyList[R, V any](c *fiber.Ctx, view func(R) V, rows []R, next string, er
 	return c.JSON(views)
 }
 
-// asStored is the view of what has the contract's form already.
+// asStored is the view of values that already have the contract's form.
 func asStored[T any](v T) T { return v }
 
 // sendRaw writes a body that is JSON already.

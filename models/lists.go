@@ -24,7 +24,7 @@ type List struct {
 	Secret        []byte // of a personal list: the key of its digests, sealed
 	Version       int    // counts the changes of the entries, from 1
 	Entries       int    // their number after the last change
-	EntriesSum    []byte // of the digests of their rows (pg.Resum)
+	EntriesSum    []byte // of the digests of their rows (pg.AddToSetDigest)
 	CreatedAt     time.Time
 	CreatedBy     string
 	RowMAC        []byte `gorm:"column:row_mac"` // see pg.Table

@@ -131,7 +131,7 @@ func (m *Metrics) Handled(r Request) {
 }
 
 // Decided counts a decision.
-func (m *Metrics) Decided(environment string, a authorization.Answer, took time.Duration) {
+func (m *Metrics) Decided(environment string, a authorization.Result, took time.Duration) {
 	for _, m := range m.both(environment) {
 		m.decision.WithLabelValues(string(a.Decision), a.Mode).Observe(took.Seconds())
 		m.stage.WithLabelValues("read").Observe(a.Stages.Read.Seconds())

@@ -263,7 +263,7 @@ func (d *doctor) signing(ctx context.Context) error {
 	return err
 }
 
-// lateWork says of each kind of work that waits too long what it is, and what to do.
+// lateWork names each kind of work that waits too long, and the remedy.
 var lateWork = map[string]struct{ what, remedy string }{
 	consolequery.KindEndpoints: {"webhook endpoints that fail",
 		"countersign webhook list shows the response; its owner corrects the receiver, countersign webhook replay repeats what failed"},

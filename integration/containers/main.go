@@ -111,7 +111,7 @@ func start(ctx context.Context, env, image, port string, o ...testcontainers.Con
 	return c, nil
 }
 
-// end removes a container; nil is none.
+// end removes a container; nil does nothing.
 func end(c *testcontainers.DockerContainer) {
 	if c == nil {
 		return

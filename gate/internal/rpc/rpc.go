@@ -52,7 +52,7 @@ type wire struct {
 	Error   json.RawMessage `json:"error,omitempty"`
 }
 
-// FromClient reads a message of a client. The error is an *Error: the message is ambiguous or is none.
+// FromClient reads a message of a client. The error is an *Error: the message is ambiguous or not JSON-RPC.
 func FromClient(text []byte) (*Message, error) {
 	if err := exact.Check(text); errors.Is(err, exact.ErrSyntax) {
 		return nil, &Error{Code: CodeParse, Message: "The message is not JSON."}

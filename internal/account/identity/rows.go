@@ -387,8 +387,8 @@ func GetPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (strin
 	return b.Principal, err
 }
 
-// HoldPrincipal is Get for a principal that is about to be stored: the accounts of the person are not linked until the transaction ends.
-func HoldPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (string, error) {
+// LockPrincipal is Get for a principal that is about to be stored: the accounts of the person are not linked until the transaction ends.
+func LockPrincipal(ctx context.Context, q *pg.Q, s pg.Scope, actor string) (string, error) {
 	if id, ok := strings.CutPrefix(actor, actorPerson); ok {
 		if _, err := sharePerson(ctx, q, s.Tenant, id); err != nil && !errors.Is(err, pg.ErrNotFound) {
 			return "", err
@@ -406,7 +406,7 @@ func QueueSamePrincipal(b *pgx.Batch, s pg.Scope, actor, principal string) {
 	}
 }
 
-// IsConfirmed reports whether a principal was known to be a person of its own, or is none, at a time and ever since.
+// IsConfirmed reports whether a principal is not a person, or is one who had been confirmed by a time to be no one else.
 func IsConfirmed(ctx context.Context, q *pg.Q, s pg.Scope, principal string, at time.Time) (bool, error) {
 	id, ok := strings.CutPrefix(principal, actorPerson)
 	if !ok {

@@ -126,7 +126,7 @@ type Callback struct {
 	Error               string // parameter error; empty for none
 }
 
-// Finished is a completed sign-in. Provider is known of one that failed, too, if there is such a provider.
+// Finished is a completed sign-in. Provider is also set for a sign-in that failed, if the provider exists.
 type Finished struct {
 	Provider models.IdentityProvider
 	Opened   staff.Opened

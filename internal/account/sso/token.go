@@ -25,7 +25,7 @@ var (
 	logoutToken = foreignjwt.Kind{Max: maxLogoutToken, Types: []string{"", "jwt", "logout+jwt"}}
 )
 
-// logsOut refuses claims that are none of a recent logout token (OpenID Connect Back-Channel Logout 1.0, section 2.4).
+// logsOut refuses claims unless they are those of a recent logout token (OpenID Connect Back-Channel Logout 1.0, section 2.4).
 func (c claims) logsOut(now time.Time) error {
 	var events map[string]json.RawMessage
 	var event map[string]json.RawMessage

@@ -42,7 +42,7 @@ func errNoPasskey() error {
 	return problem.New(problem.Forbidden, "You have no passkey yet. Register one, with the button at the top of this page, and try again.")
 }
 
-// errNoGroup does not name the groups that would do: they are none of the visitor's business.
+// errNoGroup does not name the groups that give access: a visitor without access must not learn them.
 func errNoGroup() error {
 	return problem.New(problem.Forbidden, "None of your groups at the identity provider has a role in this console. Ask an operator of this service.")
 }

@@ -16,14 +16,14 @@ const (
 	// ByExternalID and ByUID select one subject. $1 is the tenant, $2 the environment, and $3 the relying party's id or ours.
 	ByExternalID = "s.tenant_id = $1 and s.environment_id = $2 and s.external_id = $3 and " + NotErasing
 	ByUID        = "s.tenant_id = $1 and s.environment_id = $2 and s.uid = $3"
-	// Unchanged fails unless the subject $2 of the environment $1 was last changed at $3. It locks the row: what a revocation voids is either stored
-	// already, or is not stored.
+	// Unchanged fails unless the subject $2 of the environment $1 was last changed at $3. It locks the row, so a concurrent revocation either sees the
+	// rows of this transaction or prevents them.
 	Unchanged = "select guard(count(*) > 0) from (select from subjects where environment_id = $1 and uid = $2 and updated_at = $3 for share) unchanged"
 	// WithPrefix is the statement that lists the subjects of the tenant $1 and the environment $2 whose external ids are from $3 to before $4, by the index
 	// subjects_prefix.
 	WithPrefix = `select s.uid, s.external_id from subjects s where s.tenant_id = $1 and s.environment_id = $2 and s.external_id ~>=~ $3 and s.external_id ~<~ $4
 		order by s.external_id using ~<~`
-	// Columns name all that a decision and a frame read of a subject: with the ids that select the row, they have all that its MAC covers. Fields receives them.
+	// Columns lists the columns that a decision and a frame read of a subject. With the ids that select the row they are everything that its MAC covers. Fields receives them.
 	Columns = `s.external_id, s.status, s.enrollment, s.research_consent, s.claim_cap_until, s.created_at, s.adaptation_frozen, s.challenge_until,
 		s.revoked_at, s.reinstated_at, s.recovery_id, s.row_mac`
 )

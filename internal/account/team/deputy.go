@@ -18,7 +18,7 @@ import (
 // MaxAbsence is the longest period of a deputy.
 const MaxAbsence = 90 * 24 * time.Hour
 
-// Absence is a period in which a deputy may approve in the place of a person.
+// Absence is a period in which a deputy may approve for a person.
 //
 // Approvals are judged by the time at which they were given: one that a deputy gave in the period counts after its end as well, as
 // long as the absent person could approve.

@@ -78,7 +78,7 @@ func checkLabels(labels map[string]models.ActionText) error {
 	return nil
 }
 
-// checkTexts checks what people read of an action before they approve a request; nil is not given.
+// checkTexts checks the texts of an action that people read before they approve a request; nil is an omitted text.
 func checkTexts(name, consequence, resourceType *string, audiences []string) error {
 	for field, text := range map[string]*string{"name": name, "consequence": consequence, "resource_type": resourceType} {
 		if text == nil {

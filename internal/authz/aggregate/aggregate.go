@@ -235,7 +235,7 @@ var (
 	currencyForm = regexp.MustCompile(`^[A-Z][A-Z0-9]{2,11}$`)
 )
 
-// amount returns a value as an exact decimal; empty if it is none, or less than 0.
+// amount returns a value as an exact decimal; empty if it is no number, or less than 0.
 func amount(value any) string {
 	switch v := value.(type) {
 	case string:

@@ -244,11 +244,11 @@ type Filter struct {
 	Unapproved bool     // only what was allowed, or executed, without a person who approved it
 }
 
-// maxRead is how many values one number is made of. A number of more is not known.
+// maxRead is the most values that are read for one number. If there are more, the number is unknown.
 const maxRead = 10_000
 
-// few is how many values are read first. If they already exceed Read.Above, no more are.
-const few = 1000
+// firstPage is how many values are read first. If they already exceed Read.Above, no more are.
+const firstPage = 1000
 
 // QueueRead adds the statement of one number, which set receives: a decimal, or nil if it is not known.
 func QueueRead(b *pgx.Batch, of Of, r Read, set func(number *string)) {
@@ -389,7 +389,7 @@ var numberQueries = func() map[variant]string {
 			v.kind = kind
 			out[v] = numberOf(number, rows, maxRead+1)
 			if v.bounded {
-				out[v] = numberOf(number, rows, few) + " having " + number + " > " + limit + "::numeric or count(*) < " + strconv.Itoa(few) +
+				out[v] = numberOf(number, rows, firstPage) + " having " + number + " > " + limit + "::numeric or count(*) < " + strconv.Itoa(firstPage) +
 					" union all " + out[v] + " limit 1"
 			}
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Answer is the result of Authorize. Body is the AuthorizeResponse, byte for byte the same on every replay.
-type Answer struct {
+// Result is a decision as Authorize returns it. Body is the AuthorizeResponse, byte for byte the same on every replay.
+type Result struct {
 	Body     []byte
 	Replayed bool
 	Decision policy.Effect // empty if Replayed
@@ -39,18 +39,18 @@ type Stages struct{ Read, Decide, Write time.Duration }
 
 // Authorize decides one request. A request with the same idempotency key and body returns the stored response, also if several
 // arrive at the same time. Start is when the request arrived, for latency_ms. Refusals are problems.
-func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Request, start time.Time) (Answer, error) {
+func (s *Service) Authorize(ctx context.Context, p identity.Principal, in Request, start time.Time) (Result, error) {
 	r := request{Request: in, principal: p, start: start}
 	if err := r.digest(); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	for range maxAttempts {
-		answer, done, err := s.attempt(ctx, &r)
+		answer, done, err := s.decideOnce(ctx, &r)
 		if err != nil || done {
 			return answer, err
 		}
 	}
-	return Answer{}, problem.NewUnavailable("The subject is being changed by other requests. Nothing was decided; retry the request.", nil)
+	return Result{}, problem.NewUnavailable("The subject is being changed by other requests. Nothing was decided; retry the request.", nil)
 }
 
 // wanted returns which facts the request needs.
@@ -58,40 +58,40 @@ func (r *request) wanted() Wanted {
 	return Wanted{Subject: r.Subject, Session: r.Session, IdempotencyKey: r.IdempotencyKey, Resource: r.countedAs}
 }
 
-// attempt reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
+// decideOnce reads the facts, decides and writes. It returns false if the subject changed in between, or if a request with the
 // same idempotency key was faster. A decision under a cap is all of this in one transaction, so that others under the cap wait for it.
-func (s *Service) attempt(ctx context.Context, r *request) (answer Answer, done bool, err error) {
+func (s *Service) decideOnce(ctx context.Context, r *request) (answer Result, done bool, err error) {
 	p := prepared{began: s.clock.Now()}
 	p.force, p.refusal = s.actions.InForce(ctx, r.principal.Store(), r.Action) // first: its rules determine what is counted
 	p.wanted = r.wanted()
 	p.wanted.At = p.began
 	if p.refusal == nil {
 		if err := s.count(ctx, r, &p); err != nil {
-			return Answer{}, false, err
+			return Result{}, false, err
 		}
 	}
 	if len(p.wanted.Locks) == 0 {
-		answer, err = s.attemptOn(ctx, s.store.Q, r, p)
+		answer, err = s.decideIn(ctx, s.store.Q, r, p)
 	} else {
-		answer, err = s.attemptUnderLimit(ctx, r, p)
+		answer, err = s.decideUnderLimit(ctx, r, p)
 	}
 	if errors.Is(err, errStanding) {
 		p.wanted.Standing = true
-		answer, err = s.attemptUnderLimit(ctx, r, p)
+		answer, err = s.decideUnderLimit(ctx, r, p)
 	}
 	var before repeated
 	switch {
 	case errors.Is(err, errAgain):
-		return Answer{}, false, nil
+		return Result{}, false, nil
 	case errors.Is(err, errNonce):
 		return s.nonceTaken(ctx, r)
 	case errors.As(err, &before):
 		answer, err = s.replay(ctx, r.principal.Store(), before.decision, r.hash)
 		return answer, true, err
 	case isBusy(err):
-		return Answer{}, false, busy(err)
+		return Result{}, false, busy(err)
 	case err != nil:
-		return Answer{}, false, err
+		return Result{}, false, err
 	}
 	if answer.queued {
 		s.store.Wake(pg.ChannelOutbox, "")
@@ -107,17 +107,17 @@ func busy(err error) error {
 	return problem.NewUnavailable("Other requests under the same limit are being decided. Nothing was decided; retry the request.", err)
 }
 
-// attemptUnderLimit reads, decides and writes in one transaction that has the limit's locks.
-func (s *Service) attemptUnderLimit(ctx context.Context, r *request, p prepared) (answer Answer, err error) {
+// decideUnderLimit reads, decides and writes in one transaction that has the limit's locks.
+func (s *Service) decideUnderLimit(ctx context.Context, r *request, p prepared) (answer Result, err error) {
 	err = s.underLocks(ctx, turnsOf(r.principal.EnvironmentID, p.wanted), func(q *pg.Q, before *ahead) (err error) {
 		p.ahead = before
-		answer, err = s.attemptOn(ctx, q, r, p)
+		answer, err = s.decideIn(ctx, q, r, p)
 		return err
 	})
 	return answer, err
 }
 
-// The ends of an attempt in which nothing was decided. What follows uses another connection, which a transaction must not wait for.
+// Outcomes to handle after the transaction, so that it never needs a second connection. Nothing was decided.
 var (
 	errAgain = errors.New("authorization: the request is to be decided again")
 	errNonce = errors.New("authorization: the nonce is used already")
@@ -125,13 +125,13 @@ var (
 	errStanding = errors.New("authorization: the request is to be decided by a standing approval")
 )
 
-// repeated is the end of an attempt that found the decision about the same request.
+// repeated is the outcome of an attempt that found the decision about the same request.
 type repeated struct{ decision *models.Authorization }
 
 // Error implements error.
 func (repeated) Error() string { return "authorization: the request is decided already" }
 
-// prepared has everything that is known of a decision before its facts are read.
+// prepared is everything about a decision that is known before its facts are read.
 type prepared struct {
 	began      time.Time
 	force      *action.InForce
@@ -160,29 +160,29 @@ func (s *Service) count(ctx context.Context, r *request, p *prepared) error {
 	return err
 }
 
-func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared) (Answer, error) {
+func (s *Service) decideIn(ctx context.Context, q *pg.Q, r *request, p prepared) (Result, error) {
 	scope, force := r.principal.Store(), p.force
 	facts, err := ReadFacts(ctx, q, scope, p.wanted)
 	if err != nil && !errors.Is(err, pg.ErrNotFound) {
-		return Answer{}, err
+		return Result{}, err
 	}
 	// Replay before any check: a repetition must succeed even if the action or the policy has changed since.
 	if facts.Prior != nil {
-		return Answer{}, repeated{facts.Prior}
+		return Result{}, repeated{facts.Prior}
 	}
 	now := p.ahead.use(&facts, s.clock.Now())
 	if err := admit(r, force, p.refusal, now); err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if facts.Subject.UID == "" {
-		return Answer{}, problem.NotFoundBy("subject")
+		return Result{}, problem.NotFoundBy("subject")
 	}
 	if r.Session != nil && facts.Session == nil {
-		return Answer{}, problem.NotFoundBy("session")
+		return Result{}, problem.NotFoundBy("session")
 	}
 	in, err := s.input(force, r, facts)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	in.counts, in.aggregates, in.lookup, in.ahead = p.counts, p.aggregates, p.wanted.Lookup, p.ahead
 	d, err := s.decide(ctx, q, in, now)
@@ -190,7 +190,7 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 		d, err = s.tryStanding(ctx, q, d, p.wanted)
 	}
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	decided := s.clock.Now()
 	answer, err := s.write(ctx, q, d)
@@ -198,20 +198,20 @@ func (s *Service) attemptOn(ctx context.Context, q *pg.Q, r *request, p prepared
 	return answer, err
 }
 
-func (s *Service) write(ctx context.Context, q *pg.Q, d *decision) (Answer, error) {
+func (s *Service) write(ctx context.Context, q *pg.Q, d *decision) (Result, error) {
 	written, err := InsertDecision(ctx, q, &d.row)
 	switch {
 	case pg.Violates(err, "authorizations_idempotency"):
-		return Answer{}, errAgain // the same request was faster: the next attempt reads its response
+		return Result{}, errAgain // the same request was faster: the next attempt reads its response
 	case pg.Violates(err, "authorizations_nonce"):
-		return Answer{}, errNonce
+		return Result{}, errNonce
 	case err != nil:
-		return Answer{}, err
+		return Result{}, err
 	case !written:
-		return Answer{}, errAgain
+		return Result{}, errAgain
 	}
 	a := &d.row.Authorization
-	return Answer{
+	return Result{
 		Body: d.body, Decision: policy.Effect(a.Decision), Mode: string(a.Mode), RuleFailed: slices.Contains(a.ReasonCodes, reason.RuleFailed),
 		queued: len(d.row.Outbox) > 0,
 	}, nil
@@ -219,31 +219,31 @@ func (s *Service) write(ctx context.Context, q *pg.Q, d *decision) (Answer, erro
 
 // nonceTaken handles a nonce that is used already: by the same request, whose response is replayed, or by a different one, which
 // is refused.
-func (s *Service) nonceTaken(ctx context.Context, r *request) (Answer, bool, error) {
+func (s *Service) nonceTaken(ctx context.Context, r *request) (Result, bool, error) {
 	facts, err := ReadFacts(ctx, s.store.Q, r.principal.Store(), r.wanted())
 	if err == nil && facts.Prior != nil {
 		answer, err := s.replay(ctx, r.principal.Store(), facts.Prior, r.hash)
 		return answer, true, err
 	}
-	return Answer{}, false, problem.New(problem.NonceReplayed, "The nonce was used in a different request. Use a new nonce for each request.")
+	return Result{}, false, problem.New(problem.NonceReplayed, "The nonce was used in a different request. Use a new nonce for each request.")
 }
 
 // replay returns the stored response of a request with the same idempotency key, or refuses a different request.
-func (s *Service) replay(ctx context.Context, scope pg.Scope, prior *models.Authorization, hash []byte) (Answer, error) {
+func (s *Service) replay(ctx context.Context, scope pg.Scope, prior *models.Authorization, hash []byte) (Result, error) {
 	if !bytes.Equal(prior.RequestHash, hash) {
-		return Answer{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
+		return Result{}, problem.New(problem.IdempotencyReused, "The idempotency_key was used with a different request.")
 	}
 	r, err := s.readStored(prior)
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
 	if r.ProofID != nil {
 		if r.Proof, err = s.proofs.Issued(ctx, scope, prior.ID); err != nil {
-			return Answer{}, err
+			return Result{}, err
 		}
 	}
 	body, err := json.Marshal(r)
-	return Answer{Body: body, Replayed: err == nil}, err
+	return Result{Body: body, Replayed: err == nil}, err
 }
 
 // admit checks the request against the clock and the active contract of the action, or returns the refusal of the action.

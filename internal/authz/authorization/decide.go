@@ -371,7 +371,7 @@ func eventRows(d *decision) ([]models.Event, error) {
 		entries = append(entries, entry)
 	}
 	if c := row.Challenge; c != nil {
-		if digest, err = pg.Made(c); err != nil {
+		if digest, err = pg.RecordDigest(c); err != nil {
 			return nil, err
 		}
 		entry.Data = events.ChallengeRequestedData{

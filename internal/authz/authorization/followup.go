@@ -49,7 +49,7 @@ func (s *Service) FollowUp(ctx context.Context, q *pg.Q, r settle.FollowUp) (mod
 	return out, err
 }
 
-// followUpUnderLimit decides as attemptUnderLimit does.
+// followUpUnderLimit decides as decideUnderLimit does.
 func (s *Service) followUpUnderLimit(ctx context.Context, r settle.FollowUp, p preparedFollowUp) (out models.Authorization, err error) {
 	err = s.underLocks(ctx, turnsOf(r.Scope.Environment, p.wanted), func(q *pg.Q, before *ahead) (err error) {
 		p.in.ahead = before
@@ -62,7 +62,7 @@ func (s *Service) followUpUnderLimit(ctx context.Context, r settle.FollowUp, p p
 	return out, err
 }
 
-// preparedFollowUp has everything that is known of a follow-up decision before its facts are read.
+// preparedFollowUp is everything about a follow-up decision that is known before its facts are read.
 type preparedFollowUp struct {
 	in     decisionInput
 	wanted Wanted
@@ -96,7 +96,7 @@ func (s *Service) prepareFollowUp(ctx context.Context, q *pg.Q, r settle.FollowU
 	if p.in.details, err = s.detailsOf(ctx, q, force, parent); err != nil {
 		return p, err
 	}
-	if p.in.kept, err = s.keptOf(ctx, q, force, parent); err != nil {
+	if p.in.kept, err = s.storedValuesOf(ctx, q, force, parent); err != nil {
 		return p, err
 	}
 	if p.in.earlier, err = earlierRules(parent.Explanation); err != nil {
@@ -115,7 +115,7 @@ func (s *Service) prepareFollowUp(ctx context.Context, q *pg.Q, r settle.FollowU
 	return p, s.countAgain(ctx, q, &p)
 }
 
-// followingUp returns what the row of a follow-up decision has of its parent's, and of what has changed since.
+// followingUp returns the row of a follow-up decision: its parent's, with what has changed since.
 func followingUp(parent models.Authorization, r settle.FollowUp) models.Authorization {
 	out := parent
 	out.ParentID, out.IdempotencyKey = &parent.ID, nil
@@ -218,9 +218,9 @@ func (s *Service) detailsOf(ctx context.Context, q *pg.Q, force *action.InForce,
 	return s.vault.Open(parent.ID, sealed)
 }
 
-// keptOf opens the values that are kept of the parent's request: the follow-up decision keeps the same. They are none if the
+// storedValuesOf opens the values that are kept of the parent's request: the follow-up decision keeps the same. They are none if the
 // action keeps none, or if their retention has passed.
-func (s *Service) keptOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) (*storedvalues.Values, error) {
+func (s *Service) storedValuesOf(ctx context.Context, q *pg.Q, force *action.InForce, parent models.Authorization) (*storedvalues.Values, error) {
 	if force.Waiting.Empty() {
 		return nil, nil
 	}

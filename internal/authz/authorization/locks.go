@@ -87,7 +87,7 @@ func (a *ahead) use(f *Facts, now time.Time) time.Time {
 	return a.at
 }
 
-// idOf returns the id of a decision. The one that was signed is that of an allow alone.
+// idOf returns the id of a decision. Only an allow takes the id that was signed.
 func (a *ahead) idOf(d policy.Decision) string {
 	if a != nil && a.id != "" && d.Effect == policy.Allow {
 		return a.id

@@ -25,7 +25,7 @@ func GetChallenge(ctx context.Context, q *pg.Q, s pg.Scope, id string) (models.C
 	return c.Challenge, pg.Verify(ctx, q, c.Challenge)
 }
 
-// Case is a challenge with everything that its moves read of it.
+// Case is a challenge with everything that its moves read.
 type Case struct {
 	models.Challenge
 	settle.Case

@@ -43,15 +43,15 @@ func fieldDifferences(before, after any) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	young, err := fields(after)
+	now, err := fields(after)
 	if err != nil {
 		return nil, err
 	}
 	names := maps.Clone(old)
-	maps.Copy(names, young)
+	maps.Copy(names, now)
 	out := []Difference{}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d := Difference{Field: name, Before: orNull(old[name]), After: orNull(young[name])}
+		d := Difference{Field: name, Before: orNull(old[name]), After: orNull(now[name])}
 		if !bytes.Equal(d.Before, d.After) {
 			out = append(out, d)
 		}

@@ -95,7 +95,7 @@ func document(row models.Change, in proposal) (models.Change, error) {
 	return row, nil
 }
 
-// waiting returns the pending change request that is the same proposal, nil if there is none. It expires one that is due.
+// waiting returns the pending change request with the same proposal; nil if there is none. It expires a request that is due.
 func waiting(ctx context.Context, q *pg.Q, proposed models.Change, by By) (*models.Change, error) {
 	row, err := lockPendingChanges(ctx, q, scopeOf(proposed), proposed.Digest)
 	if errors.Is(err, pg.ErrNotFound) {
@@ -111,7 +111,7 @@ func waiting(ctx context.Context, q *pg.Q, proposed models.Change, by By) (*mode
 // insert stores a change request with its event and its outbox row. If the same proposal was inserted concurrently, it returns
 // that one.
 func insert(ctx context.Context, q *pg.Q, row models.Change, by By) (models.Change, error) {
-	principal, err := identity.HoldPrincipal(ctx, q, scopeOf(row), by.Actor)
+	principal, err := identity.LockPrincipal(ctx, q, scopeOf(row), by.Actor)
 	if err != nil {
 		return row, err
 	}

@@ -110,7 +110,7 @@ func change(ctx context.Context, q *pg.Q, c models.Change, where, set string, ar
 // unproposed is the digest of no proposal.
 const unproposed = "digest = sha256(id::bytea)"
 
-// rewrite replaces the content of a locked change request. Its digest is that of no proposal any more.
+// rewrite replaces the content of a locked change request. Its digest no longer matches any proposal.
 func rewrite(ctx context.Context, q *pg.Q, c models.Change) error {
 	_, err := change(ctx, q, c, "true", "proposed = @proposed, base = @base, differences = @differences, "+unproposed,
 		map[string]any{"proposed": c.Proposed, "base": c.Base, "differences": c.Differences})

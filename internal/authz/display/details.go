@@ -118,7 +118,7 @@ func plainText(value any) string {
 // altered matches a value that is cut, or that shows characters by their numbers.
 var altered = regexp.MustCompile(`\[(U\+[0-9A-F]{4,6}|0x[0-9A-F]{2})\]|… \(\d+ characters\)$`)
 
-// Sent reports whether the value is that of the request, but for the white space of an account number.
+// Sent reports whether the value is the request's. White space in an account number does not count.
 func (d Detail) Sent() bool {
 	return (d.Format == Text || d.Format == Account) && !altered.MatchString(d.Value)
 }

@@ -6,5 +6,5 @@
 // character that could change how the rest is read is replaced by its number, such as [U+202E]. The text that is shown is
 // the text whose digest a passkey signs.
 //
-// It is pure but for Vault, which seals details for storage. It may not read a clock or the database.
+// It is pure except for Vault, which seals details for storage. It may not read a clock or the database.
 package display

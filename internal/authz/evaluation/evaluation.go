@@ -140,7 +140,7 @@ func (s *Service) Create(ctx context.Context, p identity.Principal, in Create) (
 		ActionKeys: in.ActionKeys, ActionIDs: actions, SuccessCriteria: criteria, Status: models.EvaluationOpen,
 		StartsAt: starts, EndsAt: in.EndsAt, CreatedAt: now,
 	}
-	digest, err := pg.Made(row)
+	digest, err := pg.RecordDigest(row)
 	if err != nil {
 		return View{}, err
 	}

@@ -45,7 +45,7 @@ func (c Case) refuseSettled(status models.HoldStatus, resolution string) error {
 }
 
 // refuseBreakGlass returns why an actor may not approve the hold alone at a time: the policy names no team, the request is or may be the actor's own, the
-// actor is no member of the team whose approval would count, or an earlier break-glass bars it. A deputy breaks no glass in the place of a member.
+// actor is no member of the team whose approval would count, or an earlier break-glass bars it. A deputy cannot break the glass for a member.
 func refuseBreakGlass(ctx context.Context, q *pg.Q, c Case, vote models.Review) error {
 	if c.GlassTeam == nil {
 		return problem.New(problem.Forbidden, "The policy of the hold has no break-glass: no one can approve it alone.")

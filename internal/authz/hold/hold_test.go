@@ -101,7 +101,7 @@ func TestApproveMakesFollowUpDecision(t *testing.T) {
 	require.Equal(t, 1, b.Count("select count(*) from reviews where note_digest like 'sha256:%'"))
 }
 
-// The world is looked at again: what has changed since may be denied though a reviewer approved.
+// The subject is assessed again; the follow-up decision can be a denial despite the approval.
 func TestApproveMayEndInDenial(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -92,7 +92,7 @@ func (s *Service) review(ctx context.Context, m Move) (Outcome, error) {
 	if err := pg.Sign(ctx, s.store.Q, &v.vote); err != nil {
 		return Outcome{}, err
 	}
-	if v.digest, err = pg.Made(v.vote); err != nil {
+	if v.digest, err = pg.RecordDigest(v.vote); err != nil {
 		return Outcome{}, err
 	}
 	switch r.Move {

@@ -104,8 +104,8 @@ func approversNow(ctx context.Context, q *pg.Q, s pg.Scope, at time.Time, id str
 	return rows, err
 }
 
-// approversWith is approversOf of one hold after a further approval, which replaces an earlier one of the reviewer. It fails if the review of
-// one was altered (pg.Altered).
+// approversWith is like approversOf of one hold, as if the approval r were already stored: it replaces an earlier one of the reviewer. It fails if the
+// review of an approver was altered (pg.Altered).
 func approversWith(ctx context.Context, q *pg.Q, s pg.Scope, r models.Review) ([]Approver, error) {
 	var rows []Approver
 	err := q.Gorm(ctx).Raw(strings.NewReplacer("@approvals", `(select authorization_id, environment_id, reviewer, step, principal, resolution, at, row_mac from reviews

@@ -96,7 +96,7 @@ func removeGiven(ctx context.Context, q *pg.Q, g models.GivenReview) error {
 	return err
 }
 
-// setRemark stores what the reviewer has to read of a review, without its note, unless they have given another meanwhile.
+// setRemark stores what the reviewer is to read about a review, without its note, unless they have given another review meanwhile.
 func setRemark(ctx context.Context, q *pg.Q, g models.GivenReview, remark string) error {
 	_, err := q.Exec(ctx, "update given_reviews set remark = $5, note = null where environment_id = $1 and authorization_id = $2 and reviewer = $3 and given_at = $4",
 		g.EnvironmentID, g.AuthorizationID, g.Reviewer, g.GivenAt, remark)

@@ -23,7 +23,7 @@ func GetHold(ctx context.Context, q *pg.Q, s pg.Scope, authorization string) (mo
 	return pg.OrNotFound(row, err)
 }
 
-// Case is a hold with everything that its moves read of it.
+// Case is a hold with everything that its moves read.
 type Case struct {
 	models.Hold
 	settle.Case

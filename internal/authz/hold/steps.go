@@ -132,7 +132,7 @@ func (b ballot) polls(approvers []Approver) (polls []poll, given [][]Approver) {
 	return polls, given
 }
 
-// byDeputy reports whether the approver fills slots in the place of an absent person that they could not fill themselves.
+// byDeputy reports whether the approver fills slots for an absent person that they could not fill themselves.
 func (p poll) byDeputy(a Approver) bool {
 	return a.Absent != "" && !slices.Equal(p.fills(a, true), p.fills(a, false))
 }

@@ -118,7 +118,7 @@ func notFound(err error) error {
 	return err
 }
 
-// check refuses a draft that no list can be made of.
+// check refuses a draft that breaks a rule for lists.
 func (d Draft) check() error {
 	switch {
 	case !rules.ListName.MatchString(d.Name):

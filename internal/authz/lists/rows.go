@@ -154,7 +154,7 @@ type edited struct{ added, removed []models.ListEntry }
 
 // keepEdit stores what a change of the entries of a locked list makes of the list, and its secret unless it is nil.
 func keepEdit(ctx context.Context, q *pg.Q, l models.List, e edited, secret []byte) (models.List, error) {
-	sum, err := pg.Resum(ctx, q, l.EntriesSum, e.added, e.removed)
+	sum, err := pg.AddToSetDigest(ctx, q, l.EntriesSum, e.added, e.removed)
 	if err != nil {
 		return l, err
 	}

@@ -93,7 +93,7 @@ func mergeClaims(base, more map[string]Status) map[string]Status {
 	return out
 }
 
-// stricter returns the stricter of two values; an empty one was omitted. Of two that are equally strict it returns the one that
+// stricter returns the stricter of two values; an omitted one is empty. Of two that are equally strict it returns the one that
 // sorts last, so that the order of rules has no effect.
 func stricter[T ~string](a, b T, strictness func(T) int) T {
 	switch {

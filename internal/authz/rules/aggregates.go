@@ -36,7 +36,7 @@ const (
 // SubjectField is the field of resource.distinct("subject", ...): no property of a context has this name.
 const SubjectField = "@subject"
 
-// Aggregate is a number that is made of stored values of requests: about the subject or the resource, of one action with one outcome,
+// Aggregate is a number computed from stored values of requests: about the subject or the resource, of one action with one outcome,
 // up to now. Outcome and Action are empty for seen, which is 1 or 0, and for first_seen, which is how many microseconds ago a value was allowed first
 // in the window; 0 for never.
 type Aggregate struct {
@@ -74,7 +74,7 @@ func (g Aggregate) IsSeen() bool { return g.Function == functionSeen || g.IsFirs
 // IsFirst reports whether the number says how long ago a value was seen first.
 func (g Aggregate) IsFirst() bool { return g.Function == functionFirst }
 
-// CountsRequests reports whether the number is one of requests, and not made of their values.
+// CountsRequests reports whether the number counts requests and does not depend on their values.
 func (g Aggregate) CountsRequests() bool { return g.Function == functionDecisions }
 
 // Sought returns the values of a request that must be known for the number: what seen looks for, or those of the filter.
@@ -383,7 +383,7 @@ func higher(a, b *big.Rat) *big.Rat {
 	return a
 }
 
-// isAggregate reports whether an expression is a number that is made of stored values.
+// isAggregate reports whether an expression is a number computed from stored values.
 func isAggregate(e ast.Expr) bool {
 	_, _, ok := aggregateOf(e)
 	return ok

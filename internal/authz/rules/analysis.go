@@ -35,7 +35,7 @@ type analysis struct {
 	most    map[Count]int // where each count can stop without changing the result
 	plan    aggregate.Plan
 	sizes   sizes
-	// aggregates are the numbers that are made of stored values, and limits say from where on each may be any higher one; nil is nowhere.
+	// aggregates are the numbers computed from stored values, and limits say above which value each may be any number; nil for none.
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
 	adds       map[Aggregate]path // the amount of the request that the condition adds to a number

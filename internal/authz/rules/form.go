@@ -131,7 +131,7 @@ func (b *Builder) Form(when string) (Form, bool) {
 	if !form.Any {
 		form.Tests = b.unguarded(form.Tests)
 	}
-	// The form is right if the condition that it makes is the same but for the order of the operands.
+	// The form is right if its condition is the same up to the order of the operands.
 	made, err := b.Text(form)
 	if err != nil {
 		return form, false

@@ -12,7 +12,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/authz/policy"
 )
 
-// Known reports whether the value of a variable or a property is known of a stored decision. The path begins with the variable; that of a
+// Known reports whether a stored decision has the value of a variable or a property. The path begins with the variable; that of a
 // list is "list" and its name. presence is set if a rule only tests whether the property is present.
 type Known func(path []string, presence bool) bool
 

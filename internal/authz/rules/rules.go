@@ -52,7 +52,7 @@ type Set struct {
 	reads  []string // top-level properties of the context that a rule reads
 	counts []Count
 	most   map[Count]int // where each of counts stops
-	// aggregates are the numbers that are made of stored values; limits are explained at analysis.
+	// aggregates are the numbers computed from stored values; limits are explained at analysis.
 	aggregates []Aggregate
 	limits     map[Aggregate]*big.Rat
 	lists      []UsedList // the place of each is in its first rule

@@ -11,8 +11,7 @@ import (
 
 // Resolution finds out what became of a move that was sent to the workflow of its record.
 type Resolution[T any] struct {
-	// Decides are the refusals of the workflow after which the record says what became of the move: this very move may have settled it in a
-	// step whose result the workflow lost.
+	// Decides lists ambiguous refusals: the move may have succeeded and its result been lost, so read the record.
 	Decides []problem.Code
 	// Record reads the outcome from the record. It is the problem unavailable while the record waits, however late: a step that began in
 	// time may still commit, unless the run of the workflow has closed.

@@ -10,7 +10,7 @@ import (
 	"github.com/countersign-dev/countersign/models"
 )
 
-// Case has what the moves of a challenge or a hold read beside the row of the record.
+// Case has everything that a move of a challenge or a hold needs besides the record's own row.
 type Case struct {
 	ActionKey    string // of the decision that the record came from, as are the next three
 	Decision     string

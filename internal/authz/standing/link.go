@@ -238,7 +238,7 @@ func (s *Links) countRefusal(ctx context.Context, v Visit, p identity.Principal,
 	return refusal
 }
 
-// Revoke ends a standing approval of the subject whose link this browser opened. It allows nothing from then on. Revoking one that has ended changes
+// Revoke ends a standing approval of the subject whose link this browser opened. It allows nothing more. Revoking one that has ended changes
 // nothing; one of a different subject is not found.
 func (s *Links) Revoke(ctx context.Context, p identity.Principal, v Visit, id string) (View, error) {
 	if v.Closed {

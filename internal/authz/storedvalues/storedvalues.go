@@ -1,7 +1,7 @@
 // Package storedvalues selects the values of a request that are stored so that a policy can be simulated on it later, from the
 // annotations "x-countersign-keep" of an action's context_schema, and seals them for storage.
 //
-// Everything that is not marked is not kept: a simulation has to say so, and must not guess it. The package is pure but for
+// Everything that is not marked is not kept: a simulation has to say so, and must not guess it. The package is pure except for
 // Vault. It may not read a clock or the database.
 package storedvalues
 

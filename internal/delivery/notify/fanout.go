@@ -92,7 +92,7 @@ func announce(ctx context.Context, q *pg.Q, h models.Hold, n models.Notice, happ
 	return outbox.Add(ctx, q, outbox.Item{Topic: topicOf(n), Environment: n.EnvironmentID, Ref: n.ID, At: n.CreatedAt, Due: n.DueAt})
 }
 
-// topicOf returns the outbox topic of a notice. E-mail and chats have lanes of their own: one that is unavailable does not delay the other.
+// topicOf returns the outbox topic of a notice. E-mail and chat have separate topics, so that an outage of one does not delay the other.
 func topicOf(n models.Notice) string {
 	if ids.Has(ids.ChatAddress, n.Recipient) {
 		return outbox.TopicNoticeChat

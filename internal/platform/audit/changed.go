@@ -75,7 +75,7 @@ func (r *reconciliation) entries(ctx context.Context) error {
 		sum := make([]byte, sha256.Size)
 		altered, err := pg.ReadPages(ctx, r.q, func(page []models.ListEntry) (err error) {
 			r.state.Rows += int64(len(page))
-			sum, err = pg.Resum(ctx, r.q, sum, page, nil)
+			sum, err = pg.AddToSetDigest(ctx, r.q, sum, page, nil)
 			return err
 		}, "environment_id = ? and list_id = ?", l.EnvironmentID, l.ID)
 		if err != nil {

@@ -196,7 +196,7 @@ func (c *comparison) decision(d DecisionRecord, log account) {
 	c.made("authorizations", "authorizations or proofs", log.decided, func() (string, error) { return pg.MadeDecision(a, d.Proof) })
 }
 
-// challenge requires that a stored challenge was opened by the log, and that its state is the one that the log left it in.
+// challenge requires that a stored challenge was opened by the log, and that its state is the last one in the log.
 func (c *comparison) challenge(row *models.Challenge, log account) {
 	switch {
 	case row == nil && log.requested == nil:
@@ -216,7 +216,7 @@ func (c *comparison) challenge(row *models.Challenge, log account) {
 	if shown, err := canonical.Digest(json.RawMessage(row.Display)); err != nil || shown != row.DisplayDigest {
 		c.add(Contradicted, "challenges.display", row.DisplayDigest, shown, "what the person was shown is not what its digest covers")
 	}
-	c.made("challenges", "challenges", log.requested, func() (string, error) { return pg.Made(row) })
+	c.made("challenges", "challenges", log.requested, func() (string, error) { return pg.RecordDigest(row) })
 
 	status, at := models.ChallengeOpen, (*time.Time)(nil)
 	if log.settled != nil {
@@ -317,7 +317,7 @@ func (c *comparison) reviews(d DecisionRecord, log account) {
 		}
 		c.same("reviews.resolution", resolution, r.Resolution)
 		c.at("reviews.at", &e.At, &r.At)
-		c.made("reviews", "reviews", e, func() (string, error) { return pg.Made(r) })
+		c.made("reviews", "reviews", e, func() (string, error) { return pg.RecordDigest(r) })
 	}
 	for reviewer := range log.reviews {
 		c.add(Missing, "reviews", reviewer, "", "the review is in the log and stored no more")

@@ -42,7 +42,7 @@ func evaluationContradictions(row models.Evaluation, created, closed *models.Eve
 		return c.findings
 	}
 	c.event = created.ID
-	c.made("evaluations", "evaluations", created, func() (string, error) { return pg.Made(row) })
+	c.made("evaluations", "evaluations", created, func() (string, error) { return pg.RecordDigest(row) })
 	status, report := models.EvaluationOpen, ""
 	if closed != nil {
 		status = models.EvaluationClosed

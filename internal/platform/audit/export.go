@@ -139,7 +139,7 @@ func (w *traversal) checkLine(raw []byte) error {
 	return nil
 }
 
-// link returns the link and the event that a line was made of.
+// link returns the link and the event in a line.
 func (l Line) link() (Link, error) {
 	previous, err := unText(l.PreviousHash)
 	if err != nil {

@@ -62,10 +62,10 @@ func consistent(t *testing.T) audit.DecisionRecord {
 		Events: []models.Event{
 			decided,
 			entry("credential:crd_1", events.ChallengeRequestedData{Challenge: "chl_1", Methods: []string{"passkey"},
-				ExpiresAt: apitime.Time(due), DisplayDigest: shown, RecordDigest: digest(pg.Made(c))}),
+				ExpiresAt: apitime.Time(due), DisplayDigest: shown, RecordDigest: digest(pg.RecordDigest(c))}),
 			entry("credential:crd_1", events.ChallengeCompletedData{Challenge: "chl_1", Method: "passkey", ChildAuthorization: "azn_2"}),
 			entry("credential:crd_1", events.HoldOpenedData{RiskClass: "high", DueAt: apitime.Time(due), ApprovalsRequired: new(1), RecordDigest: digest(pg.MadeHold(h, nil, teams))}),
-			entry("credential:crd_2", events.HoldApprovedData{ResolvedBy: "credential:crd_2", ChildAuthorization: "azn_3", RecordDigest: digest(pg.Made(review))}),
+			entry("credential:crd_2", events.HoldApprovedData{ResolvedBy: "credential:crd_2", ChildAuthorization: "azn_3", RecordDigest: digest(pg.RecordDigest(review))}),
 			entry("credential:crd_1", events.ProofConsumedData{ProofID: "prf_1"}),
 			entry("credential:crd_1", events.OutcomeReportedData{Outcome: "executed"}),
 		},

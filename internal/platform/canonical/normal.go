@@ -49,7 +49,7 @@ const maxRounds = 4
 // blank are characters that are displayed as a space, or as nothing, though Unicode lists them with letters and symbols.
 const blank = "\u2800\U00013441\U00013442\U0001D159" // of Braille, two of hieroglyphs, a note without a head
 
-// visible drops white space and what is not displayed.
+// visible drops white space and characters that are not displayed.
 func visible(r rune) rune {
 	if unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 		return -1

@@ -45,7 +45,7 @@ const (
 	ProofRead         Type = "proof.read"
 )
 
-// AuthorizationDecidedData describes a decision. Here and below, RecordDigest is pg.Made of the rows that the entry made.
+// AuthorizationDecidedData describes a decision. Here and below, RecordDigest is pg.RecordDigest of the rows that the entry made.
 type AuthorizationDecidedData struct {
 	Mode                 string   `json:"mode" schema:"test|shadow|enforce"`
 	PolicyVersion        int      `json:"policy_version"`

@@ -26,7 +26,7 @@ type lane struct {
 	// One token per idle worker.
 	free chan struct{}
 	done chan int64 // rows to delete
-	// Every row that became due before it was claimed; zero: that is not known.
+	// All rows due before this time have been claimed; zero if unknown.
 	since time.Time
 	// Claims until the next one of all rows.
 	untilAll int

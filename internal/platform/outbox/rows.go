@@ -20,8 +20,8 @@ func Insert(ctx context.Context, q *pg.Q, o models.Outbox) error {
 	return q.Batch(ctx, b)
 }
 
-// byIndex keeps the planner from reading the whole outbox in the transaction. The outbox is small whenever it was vacuumed, when every row
-// is read sooner than an index is, and has many times as many deleted rows before the next time: a connection keeps its plans meanwhile.
+// byIndex forces the index for the rest of the transaction. Right after a vacuum the table is tiny, so the planner picks a sequential scan and the
+// connection caches that plan; minutes later most rows are dead.
 const byIndex = "select set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)"
 
 // longestWait is longer than a failed row waits for its next attempt: receivers of notices may ask for an hour.

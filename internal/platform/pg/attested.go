@@ -48,7 +48,7 @@ func scopesOf(ctx context.Context, q *Q, table string, own Scope, where string, 
 
 // Error implements error.
 func (a *Altered) Error() string {
-	return fmt.Sprintf("store: the row %s of %s was changed outside of the service: %v", a.ID, a.Table, a.Cause)
+	return fmt.Sprintf("pg: the row %s of %s was changed outside of the service: %v", a.ID, a.Table, a.Cause)
 }
 
 // Unwrap returns why the MAC does not match.
@@ -63,7 +63,7 @@ var ErrPutBack = errors.New("an earlier copy of the row was put back")
 // ErrContradicted is the cause for a row that a verification of the sealed log found to contradict it.
 var ErrContradicted = errors.New("the row contradicts the audit log")
 
-var errNoKeys = errors.New("store: rows that decide need the master keys (Options.Keys)")
+var errNoKeys = errors.New("pg: rows that decide need the master keys (Options.Keys)")
 
 // attestation is a GORM plugin that writes the MACs of attested rows when GORM inserts them, and checks them when GORM reads the rows into
 // their model: no code can forget it. Change changes such rows.
@@ -301,7 +301,7 @@ func (q *Q) NoteContradicted(s Scope, table, id string) {
 }
 
 // errNoTransaction is a fault of the caller of Change or Copy.
-var errNoTransaction = errors.New("store: not in a transaction")
+var errNoTransaction = errors.New("pg: not in a transaction")
 
 // Change updates the rows of a model whose table is attested, with their MACs, and returns them as they are then. where and set are SQL with
 // the @names of args: maps, or structs with their fields. It is part of the caller's transaction, in which it locks the rows, and verifies them before: a change of some columns does
@@ -386,7 +386,7 @@ func (q *Q) parse(model any) (attestedForm, error) {
 	}
 	f, ok := formOfModel(stmt.Schema)
 	if !ok {
-		return f, fmt.Errorf("store: %s is not declared with a MAC", stmt.Schema.Table)
+		return f, fmt.Errorf("pg: %s is not declared with a MAC", stmt.Schema.Table)
 	}
 	return f, nil
 }

@@ -55,7 +55,7 @@ func formOf(t *Table) attestedForm {
 func formOfModel(s *schema.Schema) (attestedForm, bool) {
 	t := TableOf(s.Table)
 	if t == nil && s.LookUpField("row_mac") != nil && s.ModelType.PkgPath() == reflect.TypeFor[models.JSON]().PkgPath() {
-		panic("store: this program has no package that declares " + s.Table)
+		panic("pg: this program has no package that declares " + s.Table)
 	}
 	if t == nil || !t.Attested() || t.row != s.ModelType {
 		return attestedForm{}, false
@@ -68,7 +68,7 @@ func fieldsOf(s *schema.Schema, columns []string) []*schema.Field {
 	out := make([]*schema.Field, len(columns))
 	for i, column := range columns {
 		if out[i] = s.LookUpField(column); out[i] == nil {
-			panic("store: the model of " + s.Table + " has no " + column)
+			panic("pg: the model of " + s.Table + " has no " + column)
 		}
 	}
 	return out

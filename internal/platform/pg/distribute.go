@@ -64,13 +64,13 @@ func place(ctx context.Context, conn *pgx.Conn, show func(done, total int)) (pla
 			continue
 		}
 		if _, err := conn.Exec(ctx, placeStatement(table, anchor)); err != nil {
-			return placed, fmt.Errorf("store: place the table %s: %w", table, err)
+			return placed, fmt.Errorf("pg: place the table %s: %w", table, err)
 		}
 		placed++
 	}
 	// A statement of one environment runs on the server that has its rows, with the functions that it calls.
 	if _, err := conn.Exec(ctx, "select create_distributed_function('guard(boolean)')"); err != nil {
-		return placed, fmt.Errorf("store: place the function guard: %w", err)
+		return placed, fmt.Errorf("pg: place the function guard: %w", err)
 	}
 	show(len(tables), len(tables))
 	return placed, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrNotFound says that the scope has no row with the key.
-var ErrNotFound = errors.New("store: not found")
+var ErrNotFound = errors.New("pg: not found")
 
 // OrNotFound returns ErrNotFound in place of the errors by which GORM and database/sql say that there is no row.
 func OrNotFound[T any](row T, err error) (T, error) {

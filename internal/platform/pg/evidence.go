@@ -42,9 +42,9 @@ func digestOf(parts [][]byte) string {
 // MadeDecision is Made of a decision and its proof, which may be nil.
 func MadeDecision(a models.Authorization, p *models.Proof) (string, error) {
 	if p == nil {
-		return Made(a)
+		return RecordDigest(a)
 	}
-	return Made(a, p)
+	return RecordDigest(a, p)
 }
 
 // MadeHold is Made of a hold, its steps and what it requires of teams. The due time of a hold with steps moves with them: it is covered as it was
@@ -75,7 +75,7 @@ func MadeHold(h models.Hold, steps []models.HoldStep, teams []models.HoldTeam) (
 	for _, s := range slices.SortedFunc(slices.Values(steps), func(a, b models.HoldStep) int { return cmp.Compare(a.Step, b.Step) }) {
 		rows = append(rows, s)
 	}
-	return Made(rows...)
+	return RecordDigest(rows...)
 }
 
 // HoldDue returns when a hold expires unless its open step is approved, whose time is over at due. It ends at the latest at end.
@@ -95,10 +95,10 @@ func StepDue(s models.HoldStep, opened, end time.Time, c *localtime.Calendar) ti
 	return due
 }
 
-// Made returns SHA-256 over the columns of rows of decisions that never change (Table.Fixed). Entries of the log contain it, so that an
+// RecordDigest returns SHA-256 over the columns of rows of decisions that never change (Table.Fixed). Entries of the log contain it, so that an
 // audit can compare the stored rows with the log. It is computed for every decision: documents are hashed as they are written, hence the type
 // json of their columns.
-func Made(rows ...any) (string, error) {
+func RecordDigest(rows ...any) (string, error) {
 	parts := [][]byte{[]byte(madeDomain)}
 	for _, row := range rows {
 		v := reflect.Indirect(reflect.ValueOf(row))
@@ -148,7 +148,7 @@ func madeForm(model reflect.Type) (made, error) {
 	}
 	declared := TableOf(s.Table)
 	if declared == nil || !declared.OwnEntries {
-		return made{}, fmt.Errorf("store: %s is not declared with entries of its own", s.Table)
+		return made{}, fmt.Errorf("pg: %s is not declared with entries of its own", s.Table)
 	}
 	f := made{table: s.Table, fields: fieldsOf(s, declared.Fixed), added: fieldsOf(s, declared.Added)}
 	madeForms.Store(model, f)
@@ -277,9 +277,9 @@ func States[T any](ctx context.Context, q *Q, rows []T) ([]Row, error) {
 	return out, nil
 }
 
-// Resum returns the sum of the digests of a set of rows of an attested table, modulo 2^256, after rows were added and removed. Who can store no row
+// AddToSetDigest returns the sum of the digests of a set of rows of an attested table, modulo 2^256, after rows were added and removed. Who can store no row
 // with a valid MAC has no other set with the same sum.
-func Resum[T any](ctx context.Context, q *Q, sum []byte, added, removed []T) ([]byte, error) {
+func AddToSetDigest[T any](ctx context.Context, q *Q, sum []byte, added, removed []T) ([]byte, error) {
 	total := new(big.Int).SetBytes(sum)
 	for _, part := range []struct {
 		rows  []T

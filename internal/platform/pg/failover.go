@@ -22,7 +22,7 @@ const codeReadOnly = "25006"
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}
 
 // errNoCancel ends the attempt of pgx to cancel a statement.
-var errNoCancel = errors.New("store: statements are not cancelled")
+var errNoCancel = errors.New("pg: statements are not cancelled")
 
 // followPrimary makes the connections of a pool follow the primary of a cluster whose primary may change: they are made to a
 // server that takes writes only, and all of them are given up once a server refuses one. The returned function names the

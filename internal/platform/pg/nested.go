@@ -21,7 +21,7 @@ const nestedName = "rows"
 
 var (
 	nestedSchemas sync.Map
-	errNested     = errors.New("store: rows inside of a row are only read")
+	errNested     = errors.New("pg: rows inside of a row are only read")
 )
 
 // Scan implements schema.SerializerInterface.

@@ -20,7 +20,7 @@ type Page struct {
 }
 
 // ErrCursor says that a cursor was not made by this service.
-var ErrCursor = errors.New("store: the cursor is not valid")
+var ErrCursor = errors.New("pg: the cursor is not valid")
 
 // NextCursor returns the cursor behind the row with this time and id, in a list that runs newest first.
 func NextCursor(at time.Time, id string) string {

@@ -36,7 +36,7 @@ func CollectVerified[T any](ctx context.Context, q *Q, rows pgx.Rows) ([]T, erro
 		for _, d := range rows.FieldDescriptions() {
 			field := f.declared.model().LookUpField(d.Name)
 			if field == nil {
-				return nil, fmt.Errorf("store: the model of %s has no %s", f.table, d.Name)
+				return nil, fmt.Errorf("pg: the model of %s has no %s", f.table, d.Name)
 			}
 			into = append(into, plain(field.ReflectValueOf(ctx, row)))
 		}

@@ -164,14 +164,14 @@ func DeclareSQL(t Table) *Table {
 	t.model = sync.OnceValue(func() *schema.Schema {
 		s, err := schema.Parse(reflect.New(t.row).Interface(), &sync.Map{}, schema.NamingStrategy{})
 		if err != nil || s.Table != t.Name {
-			panic("store: the declaration of " + t.Name + " does not fit its model")
+			panic("pg: the declaration of " + t.Name + " does not fit its model")
 		}
 		return s
 	})
 	declared.Lock()
 	defer declared.Unlock()
 	if declared.tables[t.Name] != nil {
-		panic("store: " + t.Name + " is declared twice")
+		panic("pg: " + t.Name + " is declared twice")
 	}
 	declared.tables[t.Name], declared.order = &t, nil
 	return &t

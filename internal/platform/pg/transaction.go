@@ -35,7 +35,7 @@ func (s *Store) Write(ctx context.Context, f func(q *Q) error) error {
 }
 
 // errReadOnly makes Read roll its transaction back.
-var errReadOnly = errors.New("store: read transaction ends")
+var errReadOnly = errors.New("pg: read transaction ends")
 
 // Read runs f on one snapshot. It always rolls back, so that a write hidden in a read fails its test.
 func (s *Store) Read(ctx context.Context, f func(q *Q) error) error {
@@ -102,7 +102,7 @@ func unwrap(conn *sql.Conn) (pgxConn *pgx.Conn, err error) {
 	err = conn.Raw(func(driver any) error {
 		c, ok := driver.(*stdlib.Conn)
 		if !ok {
-			return fmt.Errorf("store: a connection of %T", driver)
+			return fmt.Errorf("pg: a connection of %T", driver)
 		}
 		pgxConn = c.Conn()
 		return nil
@@ -121,7 +121,7 @@ type txConn struct {
 }
 
 // errEnded keeps statements from running outside of the transaction that they are meant for.
-var errEnded = errors.New("store: the transaction has ended, or could not begin")
+var errEnded = errors.New("pg: the transaction has ended, or could not begin")
 
 // ended reports whether the transaction is over although it began: the connection is outside of a transaction.
 func (t *txConn) ended() bool { return t.begun && t.pgx.PgConn().TxStatus() == 'I' }

@@ -143,10 +143,10 @@ func (s *Service) process(ctx context.Context, id string, f incomingFrame) (ack 
 	return ack, err
 }
 
-// Nothing was stored of a frame that has these errors: errMore if it changes more than its session and has to be processed in a
-// transaction, errChanged if another frame was faster.
+// Errors of a frame of which nothing was stored: errMore if it needs a transaction, because it also writes events, and errChanged if another frame was
+// faster.
 var (
-	errMore    = errors.New("session: the frame changes more than its session")
+	errMore    = errors.New("session: the frame needs a transaction")
 	errChanged = errors.New("session: the session has changed since it was read")
 )
 
@@ -221,7 +221,7 @@ func (s *Service) storeFrame(ctx context.Context, q *pg.Q, o FrameContext, f inc
 	if f.Purpose == purposeEnroll && accepted && !counts {
 		reasons = append(reasons[:len(reasons):len(reasons)], recovery.LimitationCooling)
 	}
-	// Copies fit each other, so that training would take one recording for several sessions.
+	// Near-duplicates match each other, so training would count one recording as several sessions.
 	counts = counts && !slices.Contains(reasons, scoring.ReasonReplayNear)
 	row.Status, row.ReasonCodes = status, append(models.Strings{}, reasons...)
 	if f.ResearchOptin && accepted {

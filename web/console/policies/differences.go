@@ -43,13 +43,13 @@ func compared(before, after map[string][]string) []Difference {
 	maps.Copy(names, after)
 	var out []Difference
 	for _, name := range slices.SortedFunc(maps.Keys(names), compareFields) {
-		old, young := before[name], after[name]
-		d := Difference{Field: name, Lines: lineByLine(old, young)}
+		old, fresh := before[name], after[name]
+		d := Difference{Field: name, Lines: lineByLine(old, fresh)}
 		switch {
-		case slices.Equal(old, young):
+		case slices.Equal(old, fresh):
 		case len(old) == 0:
 			d.State = show.Tag{Text: "added", Tone: "good"}
-		case len(young) == 0:
+		case len(fresh) == 0:
 			d.State = show.Tag{Text: "removed", Tone: "bad"}
 		default:
 			d.State = show.Tag{Text: "changed", Tone: "warn"}
@@ -86,8 +86,8 @@ func Differences(before, after models.PolicyVersion) ([]Difference, error) {
 	if err != nil {
 		return nil, err
 	}
-	young, err := linesOf(after)
-	return compared(old, young), err
+	fresh, err := linesOf(after)
+	return compared(old, fresh), err
 }
 
 // linesOf returns the parts of a version as people read them. An empty version, which stands for none, has none.
@@ -221,8 +221,8 @@ func lineByLine(before, after []string) []diffLine {
 			case i >= len(e.removed):
 				out = append(out, diffLine{"added", []diffPart{{Text: e.added[i]}}})
 			default:
-				old, young := wordByWord(e.removed[i], e.added[i])
-				out = append(out, diffLine{"removed", old}, diffLine{"added", young})
+				old, fresh := wordByWord(e.removed[i], e.added[i])
+				out = append(out, diffLine{"removed", old}, diffLine{"added", fresh})
 			}
 		}
 		if e.same != nil {
@@ -236,14 +236,14 @@ func lineByLine(before, after []string) []diffLine {
 var word = regexp.MustCompile(`[\p{L}\p{N}_.]+|\s+|.`)
 
 // wordByWord marks the words of two lines that are not in both.
-func wordByWord(before, after string) (old, young []diffPart) {
+func wordByWord(before, after string) (old, fresh []diffPart) {
 	for _, e := range edits(word.FindAllString(before, -1), word.FindAllString(after, -1)) {
-		old, young = withPart(old, strings.Join(e.removed, ""), true), withPart(young, strings.Join(e.added, ""), true)
+		old, fresh = withPart(old, strings.Join(e.removed, ""), true), withPart(fresh, strings.Join(e.added, ""), true)
 		if e.same != nil {
-			old, young = withPart(old, *e.same, false), withPart(young, *e.same, false)
+			old, fresh = withPart(old, *e.same, false), withPart(fresh, *e.same, false)
 		}
 	}
-	return old, young
+	return old, fresh
 }
 
 func withPart(to []diffPart, text string, changed bool) []diffPart {

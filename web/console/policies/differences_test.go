@@ -71,16 +71,16 @@ func TestLinesOfDifferences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := rapid.SampledFrom([]string{"a", "b c", "b d", "", "ä-ö  x", "\xff"})
 		before, after := rapid.SliceOfN(line, 0, 8).Draw(t, "before"), rapid.SliceOfN(line, 0, 8).Draw(t, "after")
-		old, young := []string{}, []string{}
+		old, fresh := []string{}, []string{}
 		for _, l := range lineByLine(before, after) {
 			if l.Kind != "added" {
 				old = append(old, joined(l.Parts))
 			}
 			if l.Kind != "removed" {
-				young = append(young, joined(l.Parts))
+				fresh = append(fresh, joined(l.Parts))
 			}
 		}
 		require.Equal(t, before, old)
-		require.Equal(t, after, young)
+		require.Equal(t, after, fresh)
 	})
 }

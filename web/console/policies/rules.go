@@ -27,12 +27,12 @@ type ruleRow struct {
 }
 
 // The choices of what a rule does.
-var thens = []forms.Option{
+var effects = []forms.Option{
 	{Value: "hold", Label: "hold the request for review"}, {Value: "deny", Label: "deny the request"}, {Value: "passkey", Label: "ask for a passkey"}, {Value: "", Label: "only what is stated under More"},
 }
 
-// Thens returns the choices for the template.
-func (r ruleRow) Thens() []forms.Option { return thens }
+// Effects returns the choices for the template.
+func (r ruleRow) Effects() []forms.Option { return effects }
 
 func (r *ruleRow) named(name string, n int) {
 	r.Prefix = name + "." + strconv.Itoa(n) + "."
