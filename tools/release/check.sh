@@ -174,7 +174,7 @@ COUNTERSIGN_BASE_URL=http://localhost:18090 COUNTERSIGN_LISTEN=127.0.0.1:18090 C
 set +a
 served migrate >/dev/null
 admin=$(served tenant create --name First --rp-id first.example --origin https://first.example --background prior | awk '$1 == "sandbox" && /shown this once/ { print $NF }')
-served serve > serve.out 2>&1 &
+chroot "$work/debian/root" /usr/bin/countersign serve > serve.out 2>&1 & # not by a function: kill would end its subshell alone
 pids+=($!)
 for _ in $(seq 300); do curl -sf http://localhost:18091/livez >/dev/null && break; sleep 0.2; done
 COUNTERSIGN_URL=http://localhost:18090
@@ -194,9 +194,8 @@ routes:
 YAML
 export GATE_KEY=$server GATE_STATE GATE_PROXY
 GATE_STATE=$(openssl rand -base64 32) GATE_PROXY=$(openssl rand -hex 32)
-gate() { chroot "$work/debian/root" /usr/bin/countersign-gate "$@" --config /tmp/gate.yaml; }
-gate check
-gate serve > gate.out 2>&1 &
+chroot "$work/debian/root" /usr/bin/countersign-gate check --config /tmp/gate.yaml
+chroot "$work/debian/root" /usr/bin/countersign-gate serve --config /tmp/gate.yaml > gate.out 2>&1 &
 pids+=($!)
 asked=(-H "Countersign-Proxy-Secret: $GATE_PROXY" -H "X-User: $SUBJECT" -H "X-Forwarded-For: 127.0.0.1" -H "X-Forwarded-Host: app.example"
   -H "X-Forwarded-Method: POST" -H "X-Forwarded-Proto: https" -H "X-Forwarded-Uri: /accounts/acc-1")
