@@ -125,7 +125,7 @@ $(BIN)/openfga: tools/peers/go.mod tools/peers/go.sum
 $(BIN)/countersign-gate: $(shell find gate sdk/go -name '*.go' -not -name '*_test.go') gate/go.mod
 	@CGO_ENABLED=0 go build -C gate -trimpath -ldflags '$(LDFLAGS)' -o ../$@ ./cmd/countersign-gate
 
-$(BIN)/testrunner: $(wildcard tools/testrunner/*.go internal/testing/testenv/pooler/*.go internal/testing/testenv/citus/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
+$(BIN)/testrunner: $(wildcard tools/testrunner/*.go internal/testing/testenv/pooler/*.go internal/testing/citus/*.go internal/local/localpg/*.go internal/local/subprocess/*.go)
 	@CGO_ENABLED=0 go build -trimpath -o $@ ./tools/testrunner
 
 ## Test
@@ -407,9 +407,9 @@ POSTGRES ?=
 # BASE has another default, which is for make lint.
 BENCH_BASE = $(if $(filter command environment,$(firstword $(origin BASE))),-base '$(BASE)')
 .PHONY: bench
-bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) $(if $(findstring gate,$(PART)),$(BIN)/countersign-gate) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA; PART=gate,mcpgate: through countersign-gate; PART=tail RATE=600; PART=export RATE=100; PART=wal: bytes of WAL by relation; POSTGRES="shared_buffers=4GB": its settings)
+bench: $(BIN)/countersign $(BIN)/devstack $(if $(findstring peers,$(PART)),$(BIN)/openfga) $(if $(findstring gate,$(PART)),$(BIN)/countersign-gate) ## measure every target under load, compared with its SQL alone; takes minutes (PART=authorize,reads SOAK=1h; BASE=commit: with its build; PART=peers: with OpenFGA; PART=gate,mcpgate: through countersign-gate; PART=tail RATE=600; PART=export RATE=100; PART=wal: bytes of WAL by relation; PART=citus CITUS=folder: on a Citus cluster and on one Postgres; POSTGRES="shared_buffers=4GB": its settings)
 	@go build -C proving -o ../$(BIN)/bench ./cmd/bench
-	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) $(if $(LASTS),-lasts $(LASTS)) $(if $(RATE),-rate $(RATE)) $(if $(POSTGRES),-postgres '$(POSTGRES)') $(BENCH_BASE) \
+	@exec $(BIN)/bench -version '$(VERSION)' -rounds $(ROUNDS) -slice $(SLICE) $(if $(LASTS),-lasts $(LASTS)) $(if $(RATE),-rate $(RATE)) $(if $(POSTGRES),-postgres '$(POSTGRES)') $(if $(CITUS),-citus '$(abspath $(CITUS))') $(BENCH_BASE) \
 		$(if $(SOAK),-part soak -soak $(SOAK),$(if $(PART),-part '$(PART)'))
 
 .PHONY: screenshots
@@ -437,10 +437,10 @@ DURATION ?= 3m
 HA       ?=
 ONLY     ?=
 .PHONY: chaos
-chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) $(if $(CLOCKS),faketime) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster, ONLY="switch over": one fault again and again; CLOCKS=1: move the clocks of API, worker and Postgres)
+chaos: $(BIN)/countersign $(BIN)/devstack $(if $(HA),ha-packages) $(if $(CLOCKS),faketime) ## kill, pause and disconnect every part under load, then check that nothing was lost (SEED=7 DURATION=3m; HA=1: the machines of a Postgres cluster, ONLY="switch over": one fault again and again; CLOCKS=1: move the clocks of API, worker and Postgres; CITUS=folder: move shards and kill workers of a Citus cluster)
 	@go build -C proving -o ../$(BIN)/chaos ./cmd/chaos
 	@$(if $(CLOCKS),go build -tags movableclock -o $(BIN)/countersign-movable ./cmd/countersign)
-	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6) $(if $(ONLY),-only "$(ONLY)") \
+	@exec $(BIN)/chaos -seed $(SEED) -duration $(DURATION) $(if $(HA),-ha -clients 6) $(if $(ONLY),-only "$(ONLY)") $(if $(CITUS),-citus '$(abspath $(CITUS))') \
 		$(if $(CLOCKS),-countersign $(BIN)/countersign-movable -clocks "$$(ls /usr/lib/*/faketime/libfaketime.so.1)")
 
 .PHONY: faketime

@@ -30,6 +30,7 @@ type Options struct {
 	Base    string        // commit whose build is measured beside this one, in the parts that have against; empty is none
 	OpenFGA string        // path of the openfga binary, for the part peers
 	Gate    string        // path of the countersign-gate binary, for the parts gate and mcpgate
+	Citus   string        // folder of a Postgres whose bin/ has the extension citus, for the part citus
 	Picture string        // path that the part tail writes its picture to
 	Bar     *progress.Bar // shows how far the run is
 }
@@ -81,6 +82,7 @@ var parts = []part{
 	{name: "mcpgate", run: mcpGated, alone: true},
 	{name: "receivers", temporal: true, run: receivers, alone: true},
 	{name: "limits", temporal: true, run: limits, alone: true, signs: 200 * time.Millisecond},
+	{name: "citus", temporal: true, run: distributed, alone: true},
 	{name: "wal", temporal: true, run: written, alone: true},
 	{name: "tail", temporal: true, run: tail, alone: true, lasts: tailLasts},
 	{name: "soak", temporal: true, run: soak, alone: true},
@@ -157,8 +159,11 @@ func (b *bench) one(ctx context.Context, p part) (err error) {
 		defer stop()
 		o.SigningKeys = keys
 	}
-	if b.Base != "" {
+	switch {
+	case b.Base != "":
 		o.Namespaces = []string{baseName, bareName}
+	case p.name == "citus":
+		o.Namespaces = []string{citusName}
 	}
 	if b.rig, err = harness.Up(ctx, o); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/behavior/features"
 	"github.com/countersign-dev/countersign/internal/behavior/synthetic"
 	"github.com/countersign-dev/countersign/internal/local/progress"
+	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/proving/cluster"
 	"github.com/countersign-dev/countersign/proving/harness"
 	countersign "github.com/countersign-dev/countersign/sdk/go"
@@ -31,6 +32,8 @@ type Options struct {
 	Clients int
 	// HA runs the service on a Postgres cluster and injects faults into the cluster's machines only.
 	HA bool
+	// Citus runs the service on a Citus cluster, moves its shards and kills its workers instead of injecting faults into the parts of the service.
+	Citus bool
 	// Clocks moves the clocks of the API, the worker and Postgres instead of injecting faults. It needs Rig.FakeTime.
 	Clocks bool
 	// Only limits the faults of machines to those whose name contains it; empty is all.
@@ -99,6 +102,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 type world struct {
 	Options
 	cluster  *cluster.Cluster // nil without HA
+	shards   *citus.Cluster   // nil without Citus
 	rig      *harness.Rig
 	tenant   harness.Tenant
 	sdk      *countersign.Client // with the tenant's server key
@@ -140,6 +144,9 @@ func (w *world) down() {
 			w.say("%v", err)
 		}
 	}
+	if w.shards != nil {
+		w.shards.Stop()
+	}
 }
 
 // up starts the servers, creates the tenant and the webhook endpoint, and
@@ -151,9 +158,19 @@ func (w *world) up(ctx context.Context) error {
 			return err
 		}
 	}
+	if w.Citus {
+		if err := w.startCitus(ctx); err != nil {
+			return err
+		}
+	}
 	var err error
 	if w.rig, err = harness.Up(ctx, w.Options.Rig); err != nil {
 		return err
+	}
+	if w.Citus {
+		if _, err := w.rig.Run(ctx, "migrate", "--distribute"); err != nil {
+			return err
+		}
 	}
 	if w.tenant, err = w.rig.NewTenant(ctx, "Chaos"); err != nil {
 		return err
@@ -267,12 +284,17 @@ func (w *world) inject(ctx context.Context, d *disturber) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.Lasts)
 	defer cancel()
-	if w.cluster == nil {
+	revive := func(ctx context.Context) error { return d.mend(ctx, nil) }
+	switch {
+	case w.cluster != nil:
+		m := &machines{c: w.cluster, rig: w.rig, rng: d.rng, say: w.say, only: w.Only, journal: w.journal, done: d.done, revive: revive}
+		return m.run(ctx)
+	case w.shards != nil:
+		s := &shards{cluster: w.shards, environment: w.tenant.Environment, rng: d.rng, say: w.say, done: d.done, revive: revive}
+		return s.run(ctx)
+	default:
 		return d.run(ctx)
 	}
-	m := &machines{c: w.cluster, rig: w.rig, rng: d.rng, say: w.say, only: w.Only, journal: w.journal, done: d.done,
-		revive: func(ctx context.Context) error { return d.mend(ctx, nil) }}
-	return m.run(ctx)
 }
 
 // settle waits until nothing is open, at most settleWithin, and returns the

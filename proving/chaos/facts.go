@@ -60,7 +60,7 @@ func waiting(ctx context.Context, conn *pgx.Conn) (map[string]int, error) {
 		union all select 'pending holds', count(*) from holds where status = 'pending'
 		union all select 'rows of the outbox', count(*) from outbox
 		union all select 'deliveries', count(*) from webhook_deliveries where status not in ('succeeded')
-		union all select 'unsealed events', count(*) from events e where not exists (select 1 from audit_chain c where c.event_id = e.id)
+		union all select 'unsealed events', count(*) from events e where not exists (select 1 from audit_chain c where c.environment_id = e.environment_id and c.event_id = e.id)
 			and exists (select 1 from environments v where v.id = e.environment_id)`)
 	if err != nil {
 		return nil, err

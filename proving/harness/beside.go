@@ -18,6 +18,11 @@ func (r *Rig) Beside(ctx context.Context, name, binary string) (*Rig, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.BesideAt(ctx, name, binary, url)
+}
+
+// BesideAt is Beside with a database that exists, on any server.
+func (r *Rig) BesideAt(ctx context.Context, name, binary, url string) (*Rig, error) {
 	o := r.o
 	o.Dir, o.Binary, o.DatabaseURL = filepath.Join(r.o.Dir, name), binary, url
 	o.Env = append([]string{"COUNTERSIGN_TEMPORAL_NAMESPACE=" + name}, r.o.Env...)

@@ -27,11 +27,22 @@ type Usage struct {
 // Linux that Go supports.
 const ticksPerSecond = 100
 
-// Usage sums over the process and its descendants, including those that
+// Usage sums over the process and its descendants (UsageOf).
+func (p *Process) Usage() Usage { return usageOf(p.PIDs()) }
+
+// UsageOf sums over processes and their descendants, including those that
 // have ended: sessions of Postgres come and go.
-func (p *Process) Usage() Usage {
+func UsageOf(pids []int) Usage {
+	var all []int
+	for _, pid := range pids {
+		all = append(append(all, pid), Descendants(pid)...)
+	}
+	return usageOf(all)
+}
+
+func usageOf(pids []int) Usage {
 	var u Usage
-	for _, pid := range p.PIDs() {
+	for _, pid := range pids {
 		f, err := statFields(pid)
 		if err != nil {
 			continue

@@ -21,7 +21,7 @@ import (
 
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/subprocess"
-	"github.com/countersign-dev/countersign/internal/testing/testenv/citus"
+	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/pooler"
 )
 

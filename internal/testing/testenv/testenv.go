@@ -33,7 +33,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
-	"github.com/countersign-dev/countersign/internal/testing/testenv/citus"
+	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/statements"
 	"github.com/countersign-dev/countersign/models"
 )

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/local/capacity"
+	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/proving/bench"
 	"github.com/countersign-dev/countersign/proving/harness"
@@ -33,7 +34,7 @@ func run(ctx context.Context) error {
 	debug.SetGCPercent(gcPercent)
 	o := bench.Options{Rig: harness.Options{SearchAttributes: workflows.SearchAttributes()}}
 	o.Rig.Flags(flag.CommandLine, ".data/bench")
-	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers, gate, mcpgate, receivers, limits, wal, tail and soak")
+	part := flag.String("part", "", "parts to measure, separated by commas: "+strings.Join(bench.Parts(), ", ")+"; empty is all but peers, gate, mcpgate, receivers, limits, citus, wal, tail and soak")
 	out := flag.String("out", "bench.json", "`file` to write the figures to")
 	flag.DurationVar(&o.Slice, "slice", 4*time.Second, "length of one turn of one side of a comparison")
 	flag.IntVar(&o.Rounds, "rounds", 5, "turns of each side of a comparison")
@@ -46,12 +47,18 @@ func run(ctx context.Context) error {
 	flag.StringVar(&o.Version, "version", "unknown", "version of the binary, for the report")
 	flag.StringVar(&o.OpenFGA, "openfga", "bin/openfga", "`path` of the openfga binary, for the part peers")
 	flag.StringVar(&o.Gate, "gate", "bin/countersign-gate", "`path` of the countersign-gate binary, for the parts gate and mcpgate")
+	flag.StringVar(&o.Citus, "citus", "", "`folder` of a Postgres whose bin/ has the extension citus, for the part citus")
 	settings := flag.String("postgres", "", "further `settings` of Postgres, name=value, separated by spaces")
 	flag.StringVar(&o.Base, "base", "", "`commit` whose build is measured in turn with this one, in the parts authorize and evidence")
 	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
 	o.Bar = progress.New(os.Stderr, *quiet)
 	o.Rig.Postgres = strings.Fields(*settings)
+	if o.Citus != "" { // both sides run on the same build of Postgres
+		if err := os.Setenv(localpg.BinariesEnv, filepath.Join(o.Citus, "bin")); err != nil {
+			return err
+		}
+	}
 	if *part != "" {
 		o.Parts = strings.Split(*part, ",")
 	}

@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/progress"
 	"github.com/countersign-dev/countersign/proving/chaos"
 	"github.com/countersign-dev/countersign/proving/harness"
@@ -32,6 +34,7 @@ func run(ctx context.Context) error {
 	flag.BoolVar(&o.HA, "ha", false, "run on three Postgres servers under Patroni and break their machines; each fault at least once")
 	flag.StringVar(&o.Only, "only", "", "with -ha: inject only faults whose name contains this, such as \"switch over\", again until the time is over")
 	flag.StringVar(&o.Rig.FakeTime, "clocks", "", "move the clocks of API, worker and Postgres instead of injecting faults, with this `path` of libfaketime; the binary has the tag movableclock")
+	tree := flag.String("citus", "", "run on a Citus cluster, move its shards and kill its workers, with the Postgres of the `folder` whose bin/ has the extension")
 	drill := flag.Bool("restore", false, "rehearse restores from backups instead of injecting faults")
 	quiet := flag.Bool("quiet", false, "show no progress")
 	flag.Parse()
@@ -44,6 +47,11 @@ func run(ctx context.Context) error {
 		return errors.New("-only chooses among the faults of machines, which -ha injects: add -ha, or leave out -only")
 	}
 	o.Clocks = o.Rig.FakeTime != ""
+	if o.Citus = *tree != ""; o.Citus {
+		if err := os.Setenv(localpg.BinariesEnv, filepath.Join(*tree, "bin")); err != nil {
+			return err
+		}
+	}
 	if *drill {
 		return rehearse(ctx, o)
 	}

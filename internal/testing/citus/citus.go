@@ -1,5 +1,5 @@
 // Package citus runs a Citus cluster for tests: a coordinator and its workers, each a Postgres of its own on this machine. It needs a tree of
-// Postgres with the extension installed, which localpg finds by COUNTERSIGN_POSTGRES_BINARIES. It is for tests only: the servers ask for no
+// Postgres with the extension installed, which localpg finds by COUNTERSIGN_POSTGRES_BINARIES. It is for tests and benchmarks: the servers ask for no
 // password and lose what they have not written when the machine stops.
 package citus
 
@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/jackc/pgx/v5"
 
@@ -37,7 +38,28 @@ var settings = []string{
 const anyone = "host all all 127.0.0.1/32 trust\nhost replication all 127.0.0.1/32 trust\n"
 
 // Cluster is a running coordinator with its workers.
-type Cluster struct{ servers []*localpg.Server }
+type Cluster struct {
+	servers []*localpg.Server
+	options []localpg.Options // of the servers
+	folder  string            // that Stop removes; empty is none
+}
+
+// Temporary starts a cluster that loses nothing at a crash, with files in a folder of its own, which Stop removes.
+func Temporary(ctx context.Context, say func(format string, args ...any)) (*Cluster, error) {
+	dir, err := os.MkdirTemp("", "citus")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // #nosec G302 -- the user that Postgres runs as passes through
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := Start(ctx, dir, durable, say)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	c.folder = dir
+	return c, nil
+}
 
 // Start starts a cluster with files in a folder that the user postgres can enter.
 func Start(ctx context.Context, dir string, more []string, say func(format string, args ...any)) (*Cluster, error) {
@@ -47,16 +69,37 @@ func Start(ctx context.Context, dir string, more []string, say func(format strin
 	}
 	c := &Cluster{}
 	for i := range 1 + workers {
-		s, err := localpg.Start(ctx, localpg.Options{
+		o := localpg.Options{
 			Dir: filepath.Join(dir, "citus-"+strconv.Itoa(i)), Ephemeral: true, Say: say, Settings: append(append([]string{"hba_file=" + trusting}, settings...), more...),
-		})
+		}
+		s, err := localpg.Start(ctx, o)
 		if err != nil {
 			c.Stop()
 			return nil, err
 		}
-		c.servers = append(c.servers, s)
+		o.Port = s.Port()
+		c.servers, c.options = append(c.servers, s), append(c.options, o)
 	}
 	return c, nil
+}
+
+// Kill ends worker i, from 0, with SIGKILL.
+func (c *Cluster) Kill(i int) error {
+	s := c.servers[1+i]
+	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
+		return err
+	}
+	<-s.Done()
+	return nil
+}
+
+// Restart starts worker i, from 0, at its port again after Kill.
+func (c *Cluster) Restart(ctx context.Context, i int) error {
+	s, err := localpg.Start(ctx, c.options[1+i])
+	if err == nil {
+		c.servers[1+i] = s
+	}
+	return err
 }
 
 // URL returns the URL of a database of the coordinator.
@@ -71,12 +114,31 @@ func (c *Cluster) Workers(database string) []string {
 	return urls
 }
 
+// Join makes a cluster of the databases with a name, which every server has.
+func (c *Cluster) Join(ctx context.Context, database string) error {
+	return Join(ctx, append([]string{c.URL(database)}, c.Workers(database)...))
+}
+
+// PIDs returns the process ids of the servers.
+func (c *Cluster) PIDs() (pids []int) {
+	for _, s := range c.servers {
+		pids = append(pids, s.PID())
+	}
+	return pids
+}
+
 // Stop ends the servers, the workers last: the coordinator has connections to them.
 func (c *Cluster) Stop() {
 	for _, s := range c.servers {
 		_ = s.Stop()
 	}
+	if c.folder != "" {
+		_ = os.RemoveAll(c.folder)
+	}
 }
+
+// durable undoes what a cluster of tests gives up for speed.
+var durable = []string{"fsync=on", "synchronous_commit=on", "full_page_writes=on"}
 
 // Join makes a cluster of databases that exist on each of its servers, the coordinator's first.
 func Join(ctx context.Context, urls []string) error {
