@@ -312,7 +312,7 @@ test-scale: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## explain every 
 
 .PHONY: tamper
 tamper: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## edit every column of every table that decides, delete and make up its rows, before and after they are used: each edit is refused or found
-	@COUNTERSIGN_TEST_TAMPER=1 $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 -run '^(TestEveryEditIsRefusedOrFound|TestEarlierRows.*)$$' .
+	@COUNTERSIGN_TEST_TAMPER=1 $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 -parallel 4 -run '^(TestEveryEditIsRefusedOrFound|TestEarlierRows.*)$$' .
 
 PREPARED ?= 0
 .PHONY: test-pgbouncer

@@ -39,6 +39,12 @@ var readers = func() map[string]func(t *testing.T, w world) func() response {
 			}
 		},
 		"reviews": secondApproval,
+		"standing_approvals": func(t *testing.T, w world) func() response {
+			_, action := w.standingAction(t, standingPolicy)
+			subject := w.subject(t)
+			w.begun(t, subject, action, nil)
+			return func() response { return w.Server.post(t, "/api/v1/authorize", covered(subject, action, nil)) }
+		},
 	}
 	for _, c := range alteredRecords {
 		if out[c.table] == nil {
@@ -60,7 +66,11 @@ var unread = map[string]string{
 }
 
 // lookups are columns by which a request finds its row: one that was changed is not found, as if the row were deleted.
-var lookups = []string{"list_entries.key", "list_entries.list_id", "deputies.person_id"}
+var lookups = []string{
+	"list_entries.key", "list_entries.list_id", "deputies.person_id", "standing_approvals.subject_uid", "standing_approvals.action_id",
+	"standing_approvals.policy_version", "standing_approvals.mode", "standing_approvals.audience", "standing_approvals.resource_type",
+	"standing_approvals.status", "standing_approvals.passkey_id",
+}
 
 // edit is a change of a table by another hand than the service's.
 type edit struct {
