@@ -86,7 +86,7 @@ func TestStatusOfAnAlteredProofIsUnknown(t *testing.T) {
 	path := "/api/v1/authorizations/" + id
 	jti := w.Server.get(t, path).is(http.StatusOK).string("proof_id")
 	require.Equal(t, "active", w.Server.get(t, path).string("proof.status"))
-	w.alter(t, "update proofs set expires_at = expires_at + interval '1 day' where environment_id = @environment")
+	w.alter(t, "update proofs set expires_at = now() + interval '1 day' where environment_id = @environment")
 	read := w.Server.get(t, path).is(http.StatusOK)
 	require.Equal(t, "unknown", read.string("proof.status"))
 	require.Nil(t, read.value("proof.compact"))

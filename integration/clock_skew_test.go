@@ -40,7 +40,7 @@ func TestReplicasAgreeDespiteClockSkew(t *testing.T) {
 	}
 	left := w.authorize(t, subject, action, "challenge")
 	path := "/api/v1/challenges/" + left.string("challenge.id")
-	_, err := shared.Core.Store.Pool().Exec(t.Context(), "update challenges set expires_at = clock_timestamp() + interval '5 seconds' where id = $1",
+	_, err := shared.Core.Store.Pool().Exec(t.Context(), "update challenges set expires_at = now() + interval '5 seconds' where id = $1",
 		left.string("challenge.id"))
 	require.NoError(t, err)
 	testenv.Attest(t, shared.Core.Store, w.scope())

@@ -139,7 +139,7 @@ func TestConsoleChangeRequiresConfirmation(t *testing.T) {
 	_, _, version := w.draft(t, allowing)
 	olga, oscar := w.signedIn(t, models.RoleOperator), w.signedIn(t, models.RoleOperator)
 	page := olga.activates(w, version)
-	w.exec(t, "update console_sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = $1", oscar.person)
+	w.exec(t, "update console_sessions set confirmed_at = now() - interval '1 hour' where person_id = $1", oscar.person)
 	stale := oscar.submit(page, resolution("approve"))
 	require.Equal(t, http.StatusForbidden, stale.status)
 	require.Contains(t, stale.body, "Confirm this change with your passkey.")

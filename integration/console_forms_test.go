@@ -177,7 +177,7 @@ func TestConsoleFormsRequireConfirmation(t *testing.T) {
 	t.Parallel()
 	w := newSandbox(t)
 	v := w.signedIn(t, models.RoleOperator)
-	w.exec(t, "update console_sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = $1", v.person)
+	w.exec(t, "update console_sessions set confirmed_at = now() - interval '1 hour' where person_id = $1", v.person)
 	out := v.submit("/console/"+w.ID+"/webhooks/new", url.Values{"url": {"https://receiver.example/hook"}})
 	require.Equal(t, http.StatusForbidden, out.status)
 	require.Contains(t, out.body, "Confirm this change with your passkey.")

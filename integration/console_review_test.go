@@ -59,7 +59,7 @@ func TestConsoleCeremonyConfirmsOnce(t *testing.T) {
 	ann := w.signedIn(t, models.RoleReviewer)
 	at := "/console/" + w.ID + "/confirm"
 	stale := func() {
-		w.exec(t, "update console_sessions set confirmed_at = confirmed_at - interval '1 hour' where person_id = $1", ann.person)
+		w.exec(t, "update console_sessions set confirmed_at = now() - interval '1 hour' where person_id = $1", ann.person)
 	}
 	begin := func() json.RawMessage {
 		options := ann.script(at+"/options", object{})

@@ -120,8 +120,21 @@ func deleteAll(ctx context.Context, q *pg.Q, environment string) (int64, error) 
 
 // DropPeriods deletes at most limit periods that ended before t and have no vector left, with their links.
 func DropPeriods(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, error) {
-	return q.Exec(ctx, `delete from research_periods where id in (select p.id from research_periods p where p.ended_at < $1
-		and not exists (select from research_vectors v where v.period_id = p.id) limit $2)`, t, limit)
+	var ended []models.ResearchPeriod
+	if err := q.Gorm(ctx).Where("ended_at < ?", t).Find(&ended).Error; err != nil {
+		return 0, err
+	}
+	var empty []string
+	for _, p := range ended {
+		var left bool
+		if err := q.QueryRow(ctx, "select exists (select from research_vectors where environment_id = $1 and period_id = $2)", p.EnvironmentID, p.ID).Scan(&left); err != nil {
+			return 0, err
+		}
+		if !left && len(empty) < limit {
+			empty = append(empty, p.ID)
+		}
+	}
+	return q.Exec(ctx, "delete from research_periods where id = any($1)", empty)
 }
 
 // Range selects vectors for training. Empty fields select all; From is inclusive, Until is exclusive.

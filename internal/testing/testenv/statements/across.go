@@ -46,7 +46,6 @@ var acrossEnvironments = map[string]string{
 	"upkeep.dropNotices":                 upkeep,
 	"recovery.OverdueRecoveries":         upkeep,
 	"passkey.DropGrants":                 upkeep,
-	"research.DropPeriods":               upkeep,
 	"upkeep.expireRows":                  upkeep,
 	"session.ExpireIdle":                 upkeep,
 	"audit.unsealedEnvironments":         "the sealer looks for environments with events to seal",
