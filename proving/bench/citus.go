@@ -3,9 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/proving/harness"
@@ -49,19 +47,18 @@ func distributed(ctx context.Context, b *bench) error {
 	}
 	all[1].cost = func(ctx context.Context) cost {
 		used := on.usage(ctx)
-		used.postgres = harness.UsageOf(cluster.PIDs())
+		pids := cluster.PIDs()
+		for _, postmaster := range cluster.PIDs() {
+			pids = append(pids, harness.Descendants(postmaster)...)
+		}
+		used.postgres = harness.UsageOf(pids)
 		return used
 	}
-	for i, s := range all {
-		if err := s.begin(ctx); err != nil {
-			return err
-		}
-		if r := loadgen.Closed(ctx, clients, 2*time.Second, work[i]); r.Failed > 0 {
-			return fmt.Errorf("%s: %d of %d requests failed: %v", s.what, r.Failed, r.Failed+r.Done(), r.Why)
-		}
-		if _, err := sides[i].settle(ctx, "authorizations"); err != nil {
-			return err
-		}
+	if err := b.warm(ctx, all, work); err != nil {
+		return err
+	}
+	if _, err := on.settle(ctx, "authorizations"); err != nil {
+		return err
 	}
 	for _, load := range []load{closedLoad(ctx), openLoad(ctx, citusRate)} {
 		for i := range all {

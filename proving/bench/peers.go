@@ -71,7 +71,7 @@ func peers(ctx context.Context, b *bench) error {
 		return cost{postgres: b.rig.Postgres.Usage(), wal: b.wal(ctx)}
 	}})
 	work = append(work, insert)
-	if err := b.warmPeers(ctx, sides, work); err != nil {
+	if err := b.warm(ctx, sides, work); err != nil {
 		return err
 	}
 	for _, rate := range peerRates {
@@ -136,8 +136,8 @@ func (b *bench) bareInserts(ctx context.Context) (loadgen.Work, func(), error) {
 	}, plain.pool.Close, nil
 }
 
-// warmPeers sends each side the requests that are measured: it fills caches, makes connections, and brings the statistics of the databases up to date.
-func (b *bench) warmPeers(ctx context.Context, sides []side, work []loadgen.Work) error {
+// warm sends each side the requests that are measured: it fills caches, makes connections, and brings the statistics of this database up to date.
+func (b *bench) warm(ctx context.Context, sides []side, work []loadgen.Work) error {
 	for i, s := range sides {
 		if err := s.begin(ctx); err != nil {
 			return err

@@ -27,20 +27,12 @@ type Usage struct {
 // Linux that Go supports.
 const ticksPerSecond = 100
 
-// Usage sums over the process and its descendants (UsageOf).
-func (p *Process) Usage() Usage { return usageOf(p.PIDs()) }
-
-// UsageOf sums over processes and their descendants, including those that
+// Usage sums over the process and its descendants, including those that
 // have ended: sessions of Postgres come and go.
-func UsageOf(pids []int) Usage {
-	var all []int
-	for _, pid := range pids {
-		all = append(append(all, pid), Descendants(pid)...)
-	}
-	return usageOf(all)
-}
+func (p *Process) Usage() Usage { return UsageOf(p.PIDs()) }
 
-func usageOf(pids []int) Usage {
+// UsageOf sums over processes, including their descendants that have ended.
+func UsageOf(pids []int) Usage {
 	var u Usage
 	for _, pid := range pids {
 		f, err := statFields(pid)

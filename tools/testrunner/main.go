@@ -127,7 +127,7 @@ func servers(ctx context.Context, o options, dir string, settings []string) (env
 	database := os.Getenv(databaseEnv)
 	switch {
 	case o.citus != "":
-		if err := os.Setenv(localpg.BinariesEnv, filepath.Join(o.citus, "bin")); err != nil {
+		if err := citus.Use(o.citus); err != nil {
 			return nil, down, err
 		}
 		c, err := citus.Start(ctx, dir, settings, logf)

@@ -31,7 +31,7 @@ func Backgrounds() ([]*scoring.Background, error) {
 	return out, nil
 }
 
-// drifting returns the day-to-day change of simulated people, as a share of the change that the prior allows for.
+// drifting returns the day-to-day change of simulated people: all of what the prior allows for, or a share of it.
 func drifting(m features.Modality, allowed []float64) []float64 {
 	out := slices.Clone(allowed)
 	if m == features.Keystroke {

@@ -126,11 +126,14 @@ func DropPeriods(ctx context.Context, q *pg.Q, t time.Time, limit int) (int64, e
 	}
 	var empty []string
 	for _, p := range ended {
+		if len(empty) == limit {
+			break
+		}
 		var left bool
 		if err := q.QueryRow(ctx, "select exists (select from research_vectors where environment_id = $1 and period_id = $2)", p.EnvironmentID, p.ID).Scan(&left); err != nil {
 			return 0, err
 		}
-		if !left && len(empty) < limit {
+		if !left {
 			empty = append(empty, p.ID)
 		}
 	}

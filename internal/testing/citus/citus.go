@@ -44,6 +44,9 @@ type Cluster struct {
 	folder  string            // that Stop removes; empty is none
 }
 
+// Use makes the Postgres of a folder, whose bin/ has the extension installed, the one of this process (localpg.BinariesEnv).
+func Use(folder string) error { return os.Setenv(localpg.BinariesEnv, filepath.Join(folder, "bin")) }
+
 // Temporary starts a cluster that loses nothing at a crash, with files in a folder of its own, which Stop removes.
 func Temporary(ctx context.Context, say func(format string, args ...any)) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "citus")
@@ -119,7 +122,7 @@ func (c *Cluster) Join(ctx context.Context, database string) error {
 	return Join(ctx, append([]string{c.URL(database)}, c.Workers(database)...))
 }
 
-// PIDs returns the process ids of the servers.
+// PIDs returns the process ids of the postmasters.
 func (c *Cluster) PIDs() (pids []int) {
 	for _, s := range c.servers {
 		pids = append(pids, s.PID())

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/countersign-dev/countersign/internal/local/capacity"
-	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/progress"
+	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/proving/bench"
 	"github.com/countersign-dev/countersign/proving/harness"
 	"github.com/countersign-dev/countersign/workflows"
@@ -55,7 +55,7 @@ func run(ctx context.Context) error {
 	o.Bar = progress.New(os.Stderr, *quiet)
 	o.Rig.Postgres = strings.Fields(*settings)
 	if o.Citus != "" { // both sides run on the same build of Postgres
-		if err := os.Setenv(localpg.BinariesEnv, filepath.Join(o.Citus, "bin")); err != nil {
+		if err := citus.Use(o.Citus); err != nil {
 			return err
 		}
 	}

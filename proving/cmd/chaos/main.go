@@ -9,15 +9,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/countersign-dev/countersign/internal/local/localpg"
 	"github.com/countersign-dev/countersign/internal/local/progress"
+	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/proving/chaos"
 	"github.com/countersign-dev/countersign/proving/harness"
 	"github.com/countersign-dev/countersign/workflows"
@@ -48,7 +47,7 @@ func run(ctx context.Context) error {
 	}
 	o.Clocks = o.Rig.FakeTime != ""
 	if o.Citus = *tree != ""; o.Citus {
-		if err := os.Setenv(localpg.BinariesEnv, filepath.Join(*tree, "bin")); err != nil {
+		if err := citus.Use(*tree); err != nil {
 			return err
 		}
 	}
