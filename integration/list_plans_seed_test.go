@@ -142,7 +142,7 @@ func seed(t *testing.T, p *traced, worlds []world, endpoints []string) {
 			where n = i %% %[3]d and t.ctid = (select ctid from %[1]s where %[5]s limit 1)`,
 			s.table, s.rows, seededEnvironments, strings.Join(pairs, ", "), s.where))
 	}
-	testenv.Attest(t, p.Store)
+	testenv.Attest(t, p.Store, worlds[0].scope())
 	run("analyze")
 }
 

@@ -26,14 +26,18 @@ func (s *Service) Delete(ctx context.Context, id, name, actor string) (int64, er
 		if t.Name != name {
 			return problem.Newf(problem.Conflict, "The name of tenant %s is %q and not %q.", id, t.Name, name)
 		}
-		used, err := tenantInUse(ctx, q, id)
+		environments, err := ListEnvironments(ctx, q, id)
+		if err != nil {
+			return err
+		}
+		used, err := tenantInUse(ctx, q, environments)
 		if err != nil {
 			return err
 		}
 		if len(used) > 0 {
 			return problem.Newf(problem.Conflict, "The tenant is in use: it has %s. Settle or delete them, and revoke the keys last.", strings.Join(used, ", "))
 		}
-		if deleted, err = deleteTenant(ctx, q, id); err != nil {
+		if deleted, err = deleteTenant(ctx, q, id, environments); err != nil {
 			return err
 		}
 		return recordDeleted(ctx, q, models.DeletedTenant{ID: id, DeletedAt: s.clock.Now(), DeletedBy: actor})

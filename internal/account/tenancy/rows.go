@@ -313,27 +313,31 @@ func continueLog(ctx context.Context, q *pg.Q, environment string) error {
 
 // inUse are the records of a tenant that a caller or a workflow still uses.
 var inUse = []struct{ what, query string }{
-	{"active API keys", "select count(*) from credentials where tenant_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())"},
-	{"open challenges", "select count(*) from challenges where tenant_id = $1 and status = 'open'"},
-	{"pending holds", "select count(*) from holds where tenant_id = $1 and status = 'pending'"},
-	{"pending enrollments", "select count(*) from enrollments where tenant_id = $1 and status = 'pending'"},
-	{"recoveries in progress", "select count(*) from recoveries where tenant_id = $1 and status in ('pending', 'cooling_down', 'ready')"},
-	{"erasures in progress", "select count(*) from erasures where tenant_id = $1 and status = 'erasing'"},
-	{"pending change requests", "select count(*) from changes where tenant_id = $1 and status = 'pending'"},
-	{"webhook endpoints", "select count(*) from webhook_endpoints where tenant_id = $1 and deleted_at is null"},
+	{"active API keys", "select count(*) from credentials where tenant_id = $1 and environment_id = $2 and revoked_at is null and (expires_at is null or expires_at > now())"},
+	{"open challenges", "select count(*) from challenges where tenant_id = $1 and environment_id = $2 and status = 'open'"},
+	{"pending holds", "select count(*) from holds where tenant_id = $1 and environment_id = $2 and status = 'pending'"},
+	{"pending enrollments", "select count(*) from enrollments where tenant_id = $1 and environment_id = $2 and status = 'pending'"},
+	{"recoveries in progress", "select count(*) from recoveries where tenant_id = $1 and environment_id = $2 and status in ('pending', 'cooling_down', 'ready')"},
+	{"erasures in progress", "select count(*) from erasures where tenant_id = $1 and environment_id = $2 and status = 'erasing'"},
+	{"pending change requests", "select count(*) from changes where tenant_id = $1 and environment_id = $2 and status = 'pending'"},
+	{"webhook endpoints", "select count(*) from webhook_endpoints where tenant_id = $1 and environment_id = $2 and deleted_at is null"},
 }
 
 // tenantInUse describes the records that a caller or a workflow still uses, such as "2 pending holds". Deleting them would leave
 // workflows that retry without end.
-func tenantInUse(ctx context.Context, q *pg.Q, id string) ([]string, error) {
+func tenantInUse(ctx context.Context, q *pg.Q, environments []models.Environment) ([]string, error) {
 	var out []string
 	for _, u := range inUse {
-		var n int
-		if err := q.QueryRow(ctx, u.query, id).Scan(&n); err != nil {
-			return nil, err
+		total := 0
+		for _, e := range environments {
+			var n int
+			if err := q.QueryRow(ctx, u.query, e.TenantID, e.ID).Scan(&n); err != nil {
+				return nil, err
+			}
+			total += n
 		}
-		if n > 0 {
-			out = append(out, fmt.Sprintf("%d %s", n, u.what))
+		if total > 0 {
+			out = append(out, fmt.Sprintf("%d %s", total, u.what))
 		}
 	}
 	return out, nil

@@ -8,21 +8,34 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/models"
 )
 
 // deleteTenant deletes every row of a tenant and its environments, and returns the number of rows.
-func deleteTenant(ctx context.Context, q *pg.Q, id string) (int64, error) {
+func deleteTenant(ctx context.Context, q *pg.Q, id string, environments []models.Environment) (int64, error) {
 	tables, err := tablesByDependence(ctx, q)
 	if err != nil {
 		return 0, err
 	}
 	var deleted int64
-	for _, t := range tables {
-		n, err := q.Exec(ctx, "delete from "+t.name+" where "+t.of, id)
-		if err != nil {
-			return 0, err
-		}
+	remove := func(table, of, id string) error {
+		n, err := q.Exec(ctx, "delete from "+table+" where "+of, id)
 		deleted += n
+		return err
+	}
+	for _, t := range tables {
+		if t.of != inEnvironments {
+			if err := remove(t.name, t.of, id); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		// After a statement about several environments, a distributed server refuses to delete what their rows refer to.
+		for _, e := range environments {
+			if err := remove(t.name, "environment_id = $1", e.ID); err != nil {
+				return 0, err
+			}
+		}
 	}
 	return deleted, nil
 }
@@ -49,6 +62,9 @@ func copyTenant(ctx context.Context, from, to *pg.Q, id string) (int64, error) {
 	return copied, nil
 }
 
+// inEnvironments is the condition of the rows of the environments of the tenant $1.
+const inEnvironments = "environment_id in (select id from environments where tenant_id = $1)"
+
 // tenantTable is a table with rows of tenants.
 type tenantTable struct {
 	name    string
@@ -70,7 +86,7 @@ func tablesByDependence(ctx context.Context, q *pg.Q) ([]tenantTable, error) {
 			select oid, 0 as n from t
 			union select f.confrelid, d.n + 1 from depth d join pg_constraint f on f.conrelid = d.oid and f.contype = 'f' and f.confrelid <> d.oid),
 		owned as (
-			select oid, name, columns, case when name = 'tenants' then 'id = $1' when environment then 'environment_id in (select id from environments where tenant_id = $1)'
+			select oid, name, columns, case when name = 'tenants' then 'id = $1' when environment then '`+inEnvironments+`'
 				when tenant then 'tenant_id = $1' end as condition from t),
 		within as (
 			select o.oid, o.name, o.columns, coalesce(o.condition, min(quote_ident(a.attname) || ' in (select ' || quote_ident(k.attname) || ' from ' || p.name || ' where ' || p.condition || ')')) as condition

@@ -17,8 +17,8 @@ var _ = pg.Declare[models.EnvironmentBackground](pg.Table{
 	// The newest stays, because the next is numbered after it, and so does one that active templates were trained with.
 	Retained: &pg.Retention{Class: "backgrounds", Where: `r.status <> 'active' and coalesce(r.retired_at, r.made_at) < $1
 			and exists (select from environment_backgrounds n where n.environment_id = r.environment_id and n.modality = r.modality and n.number > r.number)
-			and not exists (select from templates t where t.environment_id = r.environment_id and t.modality = r.modality
-				and t.model_version = r.version and t.status <> 'retired')`},
+			and (r.environment_id, r.modality, r.version) not in (select t.environment_id, t.modality, t.model_version from templates t
+				where t.status <> 'retired' and t.model_version in (select version from environment_backgrounds where status <> 'active') group by 1, 2, 3)`},
 })
 
 var _ = pg.DeclareSQL(pg.Table{

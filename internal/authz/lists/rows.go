@@ -58,11 +58,21 @@ func All(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
 	return rows, err
 }
 
-// lockPersonal locks and returns the personal lists of all environments in one order.
-func lockPersonal(ctx context.Context, q *pg.Q) ([]models.List, error) {
-	var rows []models.List
-	err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("personal").Order("environment_id, id").Find(&rows).Error
-	return rows, err
+// lockPersonal locks and returns the personal lists of all environments in one order. A distributed server locks rows of one environment at a time.
+func lockPersonal(ctx context.Context, q *pg.Q) (all []models.List, err error) {
+	var environments []string
+	if err := q.Gorm(ctx).Raw("select distinct environment_id from lists where personal order by 1").Scan(&environments).Error; err != nil {
+		return nil, err
+	}
+	for _, environment := range environments {
+		var rows []models.List
+		err := q.Gorm(ctx).Clauses(clause.Locking{Strength: "UPDATE"}).Where("environment_id = ? and personal", environment).Order("id").Find(&rows).Error
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, rows...)
+	}
+	return all, nil
 }
 
 // setSecret stores the secret of a locked list as it is sealed now.

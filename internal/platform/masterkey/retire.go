@@ -45,6 +45,13 @@ func Retire(ctx context.Context, r Retirement) error {
 		if err := r.allowed(inUse(rows)); err != nil {
 			return err
 		}
+		id, err := hex.DecodeString(r.ID)
+		if err != nil {
+			return err
+		}
+		if err := pg.RenewMACs(ctx, q, pg.Renewal{Key: id, Unverified: r.Lost}); err != nil {
+			return err
+		}
 		if !r.Lost {
 			if err := r.Reseal(ctx, q); err != nil {
 				return err
@@ -52,13 +59,6 @@ func Retire(ctx context.Context, r Retirement) error {
 			if err := r.unused(ctx, q, rows); err != nil {
 				return err
 			}
-		}
-		id, err := hex.DecodeString(r.ID)
-		if err != nil {
-			return err
-		}
-		if err := pg.RenewMACs(ctx, q, pg.Renewal{Key: id, Unverified: r.Lost}); err != nil {
-			return err
 		}
 		_, err = retireKey(ctx, q, r.ID, r.Now)
 		return err

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
@@ -344,7 +345,8 @@ func Change[T any](ctx context.Context, q *Q, where, set string, args ...any) ([
 	if err != nil {
 		return nil, err
 	}
-	return rows, q.renew(ctx, f, reflect.ValueOf(valid))
+	_, err = q.renew(ctx, f, reflect.ValueOf(valid))
+	return rows, err
 }
 
 // lockRows returns rows of a model whose table is attested, and locks them until the transaction ends.
@@ -362,20 +364,54 @@ func lockRows[T any](tx *gorm.DB, q *Q, where string, args []any) (*txConn, atte
 	return t, f, rows, err
 }
 
-// renew writes the MACs of rows as they are here, in one round trip. A row that was moved since has a new MAC, which stays.
-func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) error {
+// renew writes the MACs of rows as they are here, in one round trip. A row that was moved since has a new MAC, which stays: it returns how many.
+func (q *Q) renew(ctx context.Context, f attestedForm, rows reflect.Value) (moved int, err error) {
 	b := &pgx.Batch{}
 	for i := range rows.Len() {
 		mac, err := q.attestation().mac(ctx, f, rows.Index(i))
 		if err != nil {
-			return err
+			return 0, err
 		}
 		key, args := f.identify(ctx, rows.Index(i))
 		args["mac"] = mac
 		args["was"], _ = f.mac.ValueOf(ctx, rows.Index(i))
-		b.Queue("update "+f.table+" set row_mac = @mac where "+key+" and row_mac is not distinct from @was::bytea", pgx.NamedArgs(args))
+		b.Queue("update "+f.table+" set row_mac = @mac where "+key+" and row_mac is not distinct from @was::bytea", pgx.NamedArgs(args)).
+			Exec(func(tag pgconn.CommandTag) error {
+				moved += 1 - int(tag.RowsAffected())
+				return nil
+			})
 	}
-	return q.Batch(ctx, b)
+	return moved, q.Batch(ctx, b)
+}
+
+// renewAll renews and locks rows, until none of them is moved meanwhile, and returns their number: those that selected selects and of leaves of a page.
+// A distributed server locks no rows while it reads those of several environments, and then changes no table that others refer to: such tables are first.
+func (q *Q) renewAll(ctx context.Context, tables []*Table, selected func(*Table, *gorm.DB) *gorm.DB, of func(attestedForm, reflect.Value) reflect.Value) (renewed int, err error) {
+	var first, last []*Table
+	for _, t := range tables {
+		if t.Placed == ByEnvironment {
+			last = append(last, t)
+		} else {
+			first = append(first, t)
+		}
+	}
+	for _, t := range append(first, last...) {
+		f := formOf(t)
+		for moved := 1; moved > 0; {
+			moved = 0
+			err := q.pages(ctx, f, func(tx *gorm.DB) *gorm.DB { return selected(t, tx) }, func(rows reflect.Value) error {
+				rows = of(f, rows)
+				n, err := q.renew(ctx, f, rows)
+				moved += n
+				renewed += rows.Len() - n
+				return err
+			})
+			if err != nil {
+				return renewed, err
+			}
+		}
+	}
+	return renewed, nil
 }
 
 // parse returns the form of a model, whose table must be attested.
@@ -403,28 +439,21 @@ type Renewal struct {
 }
 
 // RenewMACs replaces MACs and locks the rows until the transaction ends. Unless they are taken unverified, a row that does not match its MAC is
-// returned as Altered.
+// returned as Altered. The transaction must not have read rows of several environments before.
 func RenewMACs(ctx context.Context, q *Q, r Renewal) error {
-	for _, t := range AttestedTables() {
-		f := formOf(t)
-		err := q.pages(ctx, f, func(tx *gorm.DB) *gorm.DB {
-			tx = tx.Clauses(clause.Locking{Strength: "NO KEY UPDATE"})
-			if r.Scope != nil {
-				tx = tx.Where(t.Of, map[string]any{"tenant": r.Scope.Tenant, "environment": r.Scope.Environment})
-			}
-			if r.Key != nil {
-				tx = tx.Where("substring(row_mac from 1 for ?) = ?", len(r.Key), r.Key)
-			}
-			if r.Unverified {
-				tx = Unchecked(tx)
-			}
-			return tx
-		}, func(rows reflect.Value) error { return q.renew(ctx, f, rows) })
-		if err != nil {
-			return err
+	_, err := q.renewAll(ctx, AttestedTables(), func(t *Table, tx *gorm.DB) *gorm.DB {
+		if r.Scope != nil {
+			tx = tx.Where(t.Of, map[string]any{"tenant": r.Scope.Tenant, "environment": r.Scope.Environment})
 		}
-	}
-	return nil
+		if r.Key != nil {
+			tx = tx.Where("substring(row_mac from 1 for ?) = ?", len(r.Key), r.Key)
+		}
+		if r.Unverified {
+			tx = Unchecked(tx)
+		}
+		return tx
+	}, func(_ attestedForm, rows reflect.Value) reflect.Value { return rows })
+	return err
 }
 
 // RenewLargeMACs replaces the MACs of a key in the large tables, a page at a time while rows move, so that RenewMACs finds few.
@@ -436,7 +465,10 @@ func RenewLargeMACs(ctx context.Context, s *Store, key []byte) error {
 		f := formOf(t)
 		err := s.pages(ctx, f, func(tx *gorm.DB) *gorm.DB { return tx.Where("substring(row_mac from 1 for ?) = ?", len(key), key) },
 			func(rows reflect.Value) error {
-				return s.Write(ctx, func(q *Q) error { return q.renew(ctx, f, rows) })
+				return s.Write(ctx, func(q *Q) error {
+					_, err := q.renew(ctx, f, rows)
+					return err
+				})
 			})
 		if err != nil {
 			return err

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
-	"gorm.io/gorm/clause"
 )
 
 // bridged reports whether a row may be one that version 1.0 wrote: it has no MAC, or 1.0 has changed what it covers since.
@@ -112,30 +112,23 @@ func (s *Store) followBridge(ctx context.Context) {
 // FinishBridge signs the rows that version 1.0 wrote, as they are stored, and ends the bridge, in the caller's transaction. It returns how many rows
 // it signed.
 func FinishBridge(ctx context.Context, q *Q) (signed int, err error) {
-	for _, t := range AttestedTables() {
-		if !t.Bridged {
-			continue
+	bridged := slices.DeleteFunc(AttestedTables(), func(t *Table) bool { return !t.Bridged })
+	signed, err = q.renewAll(ctx, bridged, func(t *Table, tx *gorm.DB) *gorm.DB {
+		if len(t.Moves) == 0 {
+			tx = tx.Where("row_mac is null")
 		}
-		f := formOf(t)
-		err := q.pages(ctx, f, func(tx *gorm.DB) *gorm.DB {
-			tx = Unchecked(tx).Clauses(clause.Locking{Strength: "NO KEY UPDATE"})
-			if len(t.Moves) == 0 {
-				tx = tx.Where("row_mac is null")
+		return Unchecked(tx)
+	}, func(f attestedForm, rows reflect.Value) reflect.Value {
+		invalid := reflect.MakeSlice(rows.Type(), 0, rows.Len())
+		for i := range rows.Len() {
+			if q.attestation().matches(ctx, f, rows.Index(i)) != nil {
+				invalid = reflect.Append(invalid, rows.Index(i))
 			}
-			return tx
-		}, func(rows reflect.Value) error {
-			invalid := reflect.MakeSlice(rows.Type(), 0, rows.Len())
-			for i := range rows.Len() {
-				if q.attestation().matches(ctx, f, rows.Index(i)) != nil {
-					invalid = reflect.Append(invalid, rows.Index(i))
-				}
-			}
-			signed += invalid.Len()
-			return q.renew(ctx, f, invalid)
-		})
-		if err != nil {
-			return signed, err
 		}
+		return invalid
+	})
+	if err != nil {
+		return signed, err
 	}
 	return signed, addBridge(ctx, q, bridgeFinished)
 }

@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -275,10 +276,30 @@ func DropEndings(ctx context.Context, q *Q, t time.Time, limit int) (int64, erro
 	}
 	const logged = "useless_at < @before and record in @records"
 	args := map[string]any{"before": t, "records": unlogged, "limit": limit}
-	ofEnvironment, err := Remove[models.Ending](ctx, q, "(environment_id, record, state) in (select environment_id, record, state from endings where "+logged+" limit @limit)", args)
+	ofEnvironments, err := removeEndings(ctx, q, logged, args, limit)
 	if err != nil {
 		return 0, err
 	}
-	ofTenant, err := Remove[models.TenantEnding](ctx, q, "(record, state) in (select record, state from tenant_endings where "+logged+" limit @limit)", args)
-	return n + int64(len(ofEnvironment)) + int64(len(ofTenant)), err
+	ofTenants, err := Remove[models.TenantEnding](ctx, q, "(record, state) in (select record, state from tenant_endings where "+logged+" limit @limit)", args)
+	return n + int64(ofEnvironments) + int64(len(ofTenants)), err
+}
+
+// removeEndings removes at most limit endings and returns their number. A distributed server locks rows of one environment at a time.
+func removeEndings(ctx context.Context, q *Q, where string, args map[string]any, limit int) (n int, err error) {
+	var found []models.Ending
+	if err := Unchecked(q.Gorm(ctx)).Where(where, args).Limit(limit).Find(&found).Error; err != nil {
+		return 0, err
+	}
+	states := map[string][][]any{} // of each environment
+	for _, e := range found {
+		states[e.EnvironmentID] = append(states[e.EnvironmentID], []any{e.Record, e.State})
+	}
+	for _, environment := range slices.Sorted(maps.Keys(states)) {
+		removed, err := Remove[models.Ending](ctx, q, "environment_id = ? and (record, state) in ?", environment, states[environment])
+		if err != nil {
+			return 0, err
+		}
+		n += len(removed)
+	}
+	return n, nil
 }

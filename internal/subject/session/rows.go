@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,12 +35,28 @@ func EndSession(ctx context.Context, q *pg.Q, s pg.Scope, id string, at time.Tim
 }
 
 // ExpireIdle moves at most limit active sessions that are over at a time (assurance.Effective) to expired and returns them. It finds them by when they
-// began: an index on the last activity would make every frame of evidence more expensive.
-func ExpireIdle(ctx context.Context, q *pg.Q, at time.Time, limit int) ([]models.Session, error) {
-	over := map[string]any{"idle": at.Add(-assurance.SessionIdle), "old": at.Add(-assurance.SessionLife), "limit": limit, "at": at}
-	return pg.Change[models.Session](ctx, q.AsStored(), `status = 'active' and (last_activity_at < @idle or started_at < @old) and id in (select id from sessions
-		where status = 'active' and started_at < @idle and (last_activity_at < @idle or started_at < @old) order by started_at limit @limit)`,
-		"status = 'expired', ended_at = @at", over)
+// began: an index on the last activity would make every frame of evidence more expensive. A distributed server locks rows of one environment at a time.
+func ExpireIdle(ctx context.Context, q *pg.Q, at time.Time, limit int) (expired []models.Session, err error) {
+	const over = "status = 'active' and (last_activity_at < @idle or started_at < @old)"
+	args := map[string]any{"idle": at.Add(-assurance.SessionIdle), "old": at.Add(-assurance.SessionLife), "at": at}
+	var found []models.Session
+	err = pg.Unchecked(q.Gorm(ctx)).Select("environment_id, id").Where(over+" and started_at < @idle", args).Order("started_at").Limit(limit).Find(&found).Error
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string][]string{} // of each environment
+	for _, s := range found {
+		ids[s.EnvironmentID] = append(ids[s.EnvironmentID], s.ID)
+	}
+	for _, environment := range slices.Sorted(maps.Keys(ids)) {
+		args["environment"], args["ids"] = environment, ids[environment]
+		moved, err := pg.Change[models.Session](ctx, q.AsStored(), "environment_id = @environment and id in @ids and "+over, "status = 'expired', ended_at = @at", args)
+		if err != nil {
+			return nil, err
+		}
+		expired = append(expired, moved...)
+	}
+	return expired, nil
 }
 
 // FrameContext is the data that processing a frame needs, read in one round trip. Of the session and the subject, it has what
