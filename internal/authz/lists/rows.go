@@ -60,8 +60,12 @@ func All(ctx context.Context, q *pg.Q, s pg.Scope) ([]models.List, error) {
 
 // lockPersonal locks and returns the personal lists of all environments in one order. A distributed server locks rows of one environment at a time.
 func lockPersonal(ctx context.Context, q *pg.Q) (all []models.List, err error) {
-	var environments []string
-	if err := q.Gorm(ctx).Raw("select distinct environment_id from lists where personal order by 1").Scan(&environments).Error; err != nil {
+	found, err := q.Query(ctx, "select distinct environment_id from lists where personal order by 1")
+	if err != nil {
+		return nil, err
+	}
+	environments, err := pgx.CollectRows(found, pgx.RowTo[string])
+	if err != nil {
 		return nil, err
 	}
 	for _, environment := range environments {
