@@ -3,8 +3,6 @@ package subjectrow
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/models"
 )
@@ -52,27 +50,29 @@ func IsActive(row, environment string) string {
 	return "exists (select from subjects s where s.environment_id = " + environment + " and s.uid = " + row + ".subject_uid and s.status = 'active')"
 }
 
-// Select is the statement that reads the subject that ByExternalID or ByUID selects, for Receive.
-func Select(condition string) string {
-	return "select s.uid, s.updated_at, " + table.Ended("s", "$2") + ", " + Columns + " from subjects s where " + condition
+// ReadColumns lists what Read scans of a subject.
+var ReadColumns = "s.uid, s.updated_at, " + table.Ended("s", "$2") + ", " + Columns
+
+// Read is the row of a subject as it is read.
+type Read struct {
+	row     models.Subject
+	putBack bool
 }
 
-// Receive returns the function that verifies the row of Select and stores it in u, if there is one. A row from before the subject was revoked is still
-// revoked.
-func Receive(ctx context.Context, q *pg.Q, s pg.Scope, u *models.Subject) func(pgx.Rows) error {
-	return func(rows pgx.Rows) error {
-		read := models.Subject{TenantID: s.Tenant, EnvironmentID: s.Environment}
-		var putBack bool
-		_, err := pgx.ForEachRow(rows, append([]any{&read.UID, &read.UpdatedAt, &putBack}, Fields(&read)...), func() error {
-			if err := pg.Verify(ctx, q, read); err != nil {
-				return err
-			}
-			if *u = read; putBack {
-				q.NotePutBack(s, table.Name, u.UID)
-				u.Status = models.SubjectRevoked
-			}
-			return nil
-		})
-		return err
+// Fields returns where to scan ReadColumns.
+func (r *Read) Fields() []any {
+	return append([]any{&r.row.UID, &r.row.UpdatedAt, &r.putBack}, Fields(&r.row)...)
+}
+
+// Verified verifies the row, which is one of the scope, and returns it. A row from before the subject was revoked is still revoked.
+func (r *Read) Verified(ctx context.Context, q *pg.Q, s pg.Scope) (models.Subject, error) {
+	r.row.TenantID, r.row.EnvironmentID = s.Tenant, s.Environment
+	if err := pg.Verify(ctx, q, r.row); err != nil {
+		return models.Subject{}, err
 	}
+	if r.putBack {
+		q.NotePutBack(s, table.Name, r.row.UID)
+		r.row.Status = models.SubjectRevoked
+	}
+	return r.row, nil
 }

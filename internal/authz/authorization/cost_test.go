@@ -15,7 +15,7 @@ import (
 // person who requests among the staff. The first decision fills the caches.
 func TestDecisionsCostTheSameStatements(t *testing.T) {
 	t.Parallel()
-	const read, begin, guard, decision, event, commit = 5, 1, 1, 1, 2, 1 // an event is announced by a row of the outbox
+	const read, begin, guard, decision, event, commit = 2, 1, 1, 1, 2, 1 // an event is announced by a row of the outbox
 	for name, c := range map[string]struct {
 		requirements policy.Requirements
 		follows      int // statements for what the decision leads to
@@ -51,7 +51,7 @@ func TestDecisionsCostTheSameStatements(t *testing.T) {
 func TestRulesCostStatementsAndNoRoundTrips(t *testing.T) {
 	t.Parallel()
 	const (
-		plain = 12 // of an allowed request
+		plain = 9 // of an allowed request
 		sum   = `subject.sum("amount", "payments.transfer", "allow", "24h") + decimal(context.amount) > 1000`
 		more  = `subject.distinct("payee", "payments.transfer", "allow", "1h") > 4 && subject.seen("payee", "b", "30d") && resource.sum("amount", "payments.transfer", "any", "1h") > 1000`
 		count = `subject.decisions("payments.transfer", "allow", "24h") > 9`
