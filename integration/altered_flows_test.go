@@ -20,16 +20,16 @@ var alteredColumns = map[string]map[string]string{
 	"authorizations": {
 		"audience": "'https://evil.example'", "action_hash": "'sha256:00'", "resource_digest": "'sha256:00'", "context_digest": "'sha256:00'", "nonce": "'another'",
 		"hold_approved": "not hold_approved", "policy_version": "policy_version + 1", "challenge_completed": "'passkey'", "actor": "'credential:crd_1'", "explanation": "'{}'",
-		"credential_id": "'crd_1'", "mode": "'shadow'", "session_pinned": "not session_pinned", "challenges_used": "challenges_used + 1", "decided_at": "decided_at + interval '1 second'",
+		"credential_id": "'crd_1'", "mode": "'shadow'", "session_pinned": "not session_pinned", "challenges_used": "challenges_used + 1", "decided_at": "now()",
 		"row_mac": "null",
 	},
 	"challenges": {
 		"methods": "'{sandbox_confirm,passkey,oob}'", "display": "'{}'", "display_digest": "'sha256:00'", "action_hash": "'sha256:00'", "random": `'\x00'`,
-		"expires_at": "expires_at + interval '1 hour'", "row_mac": "null",
-		"subject_uid": "(select uid from subjects s where s.environment_id = challenges.environment_id and s.external_id = 'mallory')",
+		"expires_at": "now() + interval '1 hour'", "row_mac": "null",
+		"subject_uid": "(select uid from subjects where environment_id = @environment and external_id = 'mallory')",
 	},
 	"proofs": {
-		"audience": "'https://evil.example'", "expires_at": "expires_at + interval '1 day'", "subject_uid": "'sub_1'", "kid": "'other'", "row_mac": "null",
+		"audience": "'https://evil.example'", "expires_at": "now() + interval '1 day'", "subject_uid": "'sub_1'", "kid": "'other'", "row_mac": "null",
 	},
 }
 

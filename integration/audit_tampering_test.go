@@ -96,7 +96,8 @@ func TestAuditVerifyFindsTampering(t *testing.T) {
 		{"outcome", "update authorizations set outcome = 'cancelled' where id = '" + s.reported + "'", audit.Contradicted, "authorizations.outcome", s.reported},
 		{"audience, which only the digest covers", "update authorizations set audience = 'elsewhere' where id = '" + s.completed + "'",
 			audit.Contradicted, "authorizations", s.completed},
-		{"documents of a different decision", "update authorizations set (assurance, explanation) = (select assurance, explanation from authorizations where id = '" + s.allowed + "') where id = '" + s.asked + "'",
+		{"documents of a different decision", `with other as materialized (select assurance, explanation from authorizations where id = '` + s.allowed + `')
+			update authorizations a set assurance = other.assurance, explanation = other.explanation from other where a.id = '` + s.asked + "'",
 			audit.Contradicted, "authorizations", s.asked},
 		{"documents of another form", "update authorizations set assurance = '[]', explanation = '{}' where id = '" + s.child + "'", audit.Contradicted, "authorizations", s.child},
 		{"removed decision", "delete from authorizations where id = '" + s.spare + "'", audit.Missing, "authorizations", s.spare},

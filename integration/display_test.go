@@ -87,8 +87,9 @@ func TestChallengeShowsWhatThePasskeySigns(t *testing.T) {
 func TestChangedDetailRefusesTheAssertion(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
-		"taken from another decision": `update shown_details set details = (select details from shown_details where authorization_id = $2) where authorization_id = $1`,
-		"removed":                     `delete from shown_details where authorization_id = $1 and $2::text is not null`,
+		"taken from another decision": `with other as materialized (select details from shown_details where authorization_id = $2)
+			update shown_details s set details = other.details from other where s.authorization_id = $1`,
+		"removed": `delete from shown_details where authorization_id = $1 and $2::text is not null`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

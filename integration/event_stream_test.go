@@ -123,7 +123,7 @@ func TestEventStreamEndsWithItsKey(t *testing.T) {
 		issued := w.serverKey(t, nil)
 		end := w.stream(t, shared.baseURL, issued.Key)
 		// Revokes the key without a notification, as if the listener had been disconnected, and makes every listener reconnect.
-		w.exec(t, "update credentials set revoked_at = clock_timestamp() where id = $1", issued.ID)
+		w.exec(t, "update credentials set revoked_at = now() where id = $1", issued.ID)
 		_, err := shared.Core.Store.Pool().Exec(t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity
 			where datname = current_database() and query like 'listen %'`)
 		require.NoError(t, err)

@@ -62,7 +62,7 @@ func TestLegacyTrustObeysRecoveryCap(t *testing.T) {
 	user := w.enrolledByLegacy(t, ada)
 	session := w.startLegacy(t, user)
 	require.Equal(t, "STABLE", w.ingestLegacy(t, session, legacyFrames(ada, "score", 10)))
-	_, err := shared.Core.Store.Pool().Exec(t.Context(), `update subjects set claim_cap_until = clock_timestamp() + interval '1 hour'
+	_, err := shared.Core.Store.Pool().Exec(t.Context(), `update subjects set claim_cap_until = now() + interval '1 hour'
 		where environment_id = $1 and external_id = $2`, w.ID, user)
 	require.NoError(t, err)
 	testenv.Attest(t, shared.Core.Store, w.scope())

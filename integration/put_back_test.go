@@ -364,7 +364,7 @@ func (w world) putsBack(t *testing.T, table string, rows []string) {
 	st, err := pg.Open(t.Context(), shared.DatabaseURL, pg.Options{MaxConns: 1})
 	require.NoError(t, err)
 	defer st.Close()
-	require.NoError(t, st.Write(t.Context(), func(q *pg.Q) error { w.putBack(t, q, table, rows); return nil }))
+	require.NoError(t, st.Write(t.Context(), func(q *pg.Q) error { return w.putBack(t, q, table, rows) }))
 }
 
 // Who deletes the ending too is let through, and is found by audit verify: for ever, also after everything was put as the log left it.

@@ -200,7 +200,7 @@ func TestStatusPage(t *testing.T) {
 	dan.post(t, path+"/review", object{"resolution": "approve"}).is(200)
 	require.Contains(t, page(200, link), "was approved")
 
-	execSQL(t, "update holds set resolved_at = resolved_at - interval '8 days', opened_at = opened_at - interval '8 days' where authorization_id = '"+held.string("id")+"'")
+	execSQL(t, "update holds set resolved_at = now() - interval '8 days', opened_at = now() - interval '8 days' where authorization_id = '"+held.string("id")+"'")
 	ended, unknown := page(404, link), page(404, link[:len(link)-1]+string('A'+link[len(link)-1]%2))
 	require.Equal(t, unknown, ended, "a link that has ended looks like one that never existed")
 	_, allowed := w.action(t, "enforce", allowing)

@@ -121,7 +121,7 @@ func (x tamper) values(ctx context.Context) (out []string, err error) {
 	}
 	return append(map[string][]string{
 		"text": {"coalesce({c}, '') || 'x'", "'x'"}, "integer": {"coalesce({c}, 1) + 1"}, "bigint": {"{c} + 1"}, "boolean": {"not {c}"},
-		"bytea": {`coalesce({c}, ''::bytea) || '\x01'`}, "timestamp with time zone": {"coalesce({c}, now()) + interval '1 microsecond'", "now()"},
+		"bytea": {`coalesce({c}, ''::bytea) || '\x01'`}, "timestamp with time zone": {"(coalesce({c}, '2100-01-01Z') at time zone 'utc' + interval '1 microsecond') at time zone 'utc'", "now()"},
 		"ARRAY": {"array_append({c}, 'x')", "'{}'"}, "jsonb": {`'{"x": 1}'`}, "json": {"({c}::text || ' ')::json", "'{}'"},
 	}[kind], "null"), err
 }

@@ -9,11 +9,11 @@ import (
 // without breaking a foreign key; what copies a row to another place is another test.
 var alterations = map[string]string{
 	"text": "coalesce(%[1]s, '') || 'x'", "integer": "coalesce(%[1]s, 300) + 1", "bigint": "coalesce(%[1]s, 0) + 1", "numeric": "%[1]s + 1", "boolean": "not %[1]s", "bytea": "coalesce(%[1]s, ''::bytea) || '\\x01'",
-	"timestamp with time zone": "coalesce(%[1]s, now()) + interval '1 microsecond'", "ARRAY": "array_append(%[1]s, 'x')", "jsonb": `'{"x": 1}'`,
+	"timestamp with time zone": "(coalesce(%[1]s, '2100-01-01Z') at time zone 'utc' + interval '1 microsecond') at time zone 'utc'", "ARRAY": "array_append(%[1]s, 'x')", "jsonb": `'{"x": 1}'`,
 
 	"kind": "'live'", "mode": "'shadow'", "risk_class": "'low'", "background": "'own'", "scope": "'admin'", "role": "'operator'",
 	"lists.kind": "'country'", "lists.personal": "true, secret = '\\x01', kind = 'text'", // a constraint binds the three
-	"move": "'complete'", "attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "%[1]s - interval '1 microsecond'",
+	"move": "'complete'", "attestation": "'required'", "status": "'next'", "resolution": "'reject'", "starts_at": "(%[1]s at time zone 'utc' - interval '1 microsecond') at time zone 'utc'",
 
 	"policy_versions.status": "'draft'", "after_reviews.status": "'justified'", "standing_approvals.status": "'ended'", "source": "'review'", "verdict": "'not_justified'",
 	"recoveries.status": "'expired'", "anchor": "'idp'", "device_class": "'mobile'", "webhook_endpoints.status": "'disabled'", "subjects.status": "'revoked'", "sessions.status": "'ended'",
