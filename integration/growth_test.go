@@ -35,6 +35,7 @@ var grownRows = []grown{
 // row by an index that ends at it, and do not go through the subject's earlier rows.
 func TestCostStaysFlatAsASubjectGrows(t *testing.T) {
 	t.Parallel()
+	onePostgres(t, "Citus shows its own plan, with those of the shards inside")
 	p := newTraced(t)
 	w := p.world(t)
 	_, action := w.action(t, "enforce", with(allowing, object{"rules": []object{{

@@ -26,6 +26,7 @@ import (
 	"github.com/countersign-dev/countersign/internal/platform/clock"
 	"github.com/countersign-dev/countersign/internal/platform/keyring"
 	"github.com/countersign-dev/countersign/internal/platform/pg"
+	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 	"github.com/countersign-dev/countersign/internal/testing/testenv/temporaltest"
 	"github.com/countersign-dev/countersign/models"
@@ -80,6 +81,14 @@ func TestMain(m *testing.M) {
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// onePostgres skips a test of what Citus cannot do or does not show.
+func onePostgres(t *testing.T, why string) {
+	t.Helper()
+	if len(citus.Workers()) > 0 {
+		t.Skip(why)
+	}
 }
 
 // start starts the service in this process, on its own database and Temporal namespace.

@@ -20,6 +20,7 @@ import (
 // reads a large table whole, none sorts more rows than it returns, and none reads many rows that it does not use.
 func TestStatementsReadByIndex(t *testing.T) {
 	t.Parallel()
+	onePostgres(t, "Citus shows its own plan, with those of the shards inside")
 	p := newTraced(t)
 	var worlds []world
 	var endpoints []string

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
-	"github.com/countersign-dev/countersign/internal/testing/citus"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
@@ -35,10 +34,8 @@ func (w world) exec(t *testing.T, query string, args ...any) {
 // With a full disk every decision is refused with 503 and none is stored partially. The same request succeeds once there is
 // space. Reads are unaffected. make chaos fills a real disk.
 func TestFullDiskLosesNothing(t *testing.T) {
-	if len(citus.Workers()) > 0 {
-		t.Skip("Citus has no triggers on distributed tables")
-	}
 	t.Parallel()
+	onePostgres(t, "Citus has no triggers on distributed tables")
 	w := newSandbox(t)
 	_, action := w.action(t, "enforce", allowing)
 	subject := w.subject(t)
