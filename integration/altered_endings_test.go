@@ -5,26 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
 // alter changes the database by another hand.
 func (w world) alter(t *testing.T, statement string) {
 	t.Helper()
-	var tag pgconn.CommandTag
-	var err error
-	for range 10 { // other tests change rows of the same tables meanwhile
-		tag, err = shared.Store.Pool().Exec(t.Context(), strings.ReplaceAll(statement, "@environment", "'"+w.ID+"'"))
-		if !pg.Conflicted(err) {
-			break
-		}
-	}
-	require.NoError(t, err)
-	require.NotZero(t, tag.RowsAffected(), "there is no record to alter")
+	n := execByHand(t, strings.ReplaceAll(statement, "@environment", "'"+w.ID+"'"))
+	require.NotZero(t, n, "there is no record to alter")
 }
 
 // What ends a subject takes rows as they are: an altered one neither keeps it from ending nor becomes valid.

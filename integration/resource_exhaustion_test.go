@@ -8,26 +8,36 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/countersign-dev/countersign/internal/platform/pg"
 	"github.com/countersign-dev/countersign/internal/testing/testenv"
 )
 
+// execByHand runs a statement on the shared database and returns the number of rows that it changed.
+func execByHand(t *testing.T, query string, args ...any) int64 {
+	t.Helper()
+	var tag pgconn.CommandTag
+	require.NoError(t, testenv.Repeat(func() (err error) {
+		tag, err = shared.Store.Pool().Exec(context.WithoutCancel(t.Context()), query, args...) // cleanups run after the test's context has ended
+		return err
+	}), query)
+	return tag.RowsAffected()
+}
+
 // execSQL runs statements on the shared database.
 func execSQL(t *testing.T, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
-		_, err := shared.Store.Pool().Exec(context.WithoutCancel(t.Context()), s) // cleanups run after the test's context has ended
-		require.NoError(t, err, s)
+		execByHand(t, s)
 	}
 }
 
 // exec runs a statement that changes rows of the environment that decide, and makes them valid.
 func (w world) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
-	_, err := shared.Store.Pool().Exec(t.Context(), query, args...)
-	require.NoError(t, err)
+	execByHand(t, query, args...)
 	testenv.Attest(t, shared.Core.Store, pg.Scope{Tenant: w.TenantID, Environment: w.ID})
 }
 

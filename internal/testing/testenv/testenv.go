@@ -68,19 +68,27 @@ var keys = sync.OnceValue(func() *keyring.Keyring {
 func Attest(t testing.TB, st *pg.Store, scope ...pg.Scope) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	_, err := st.Pool().Exec(ctx, "insert into environment_passkeys (environment_id, tenant_id) select id, tenant_id from environments on conflict do nothing")
-	require.NoError(t, err)
+	require.NoError(t, Repeat(func() error {
+		_, err := st.Pool().Exec(ctx, "insert into environment_passkeys (environment_id, tenant_id) select id, tenant_id from environments on conflict do nothing")
+		return err
+	}))
 	renewal := pg.Renewal{Unverified: true}
 	if len(scope) > 0 {
 		renewal.Scope = &scope[0]
 	}
-	for range 10 { // other tests change rows of the same store meanwhile, in an order of their own
-		err = st.Write(ctx, func(q *pg.Q) error { return pg.RenewMACs(ctx, q, renewal) })
-		if !pg.Conflicted(err) {
+	require.NoError(t, Repeat(func() error {
+		return st.Write(ctx, func(q *pg.Q) error { return pg.RenewMACs(ctx, q, renewal) })
+	}))
+}
+
+// Repeat runs a statement or a transaction again while it conflicts with others: the tests of a store change its rows in an order of their own.
+func Repeat(do func() error) (err error) {
+	for range 10 {
+		if err = do(); !pg.Conflicted(err) {
 			break
 		}
 	}
-	require.NoError(t, err)
+	return err
 }
 
 // Exec runs a statement by which a test prepares rows, also when the context of the test has ended, and makes those that decide valid.
