@@ -101,10 +101,11 @@ func TestVerificationIsCleanAfterEverything(t *testing.T) {
 			return false // found when the row is read
 		}
 		err := p.Store.Write(t.Context(), func(q *pg.Q) error {
-			if !e.make(t, q) {
+			made, err := e.make(t, q)
+			if err == nil && !made {
 				return refused
 			}
-			return nil
+			return err
 		})
 		if !errors.Is(err, refused) {
 			require.NoError(t, err, e.name())
