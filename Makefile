@@ -308,7 +308,7 @@ test-upgrade: $(BIN)/devstack $(BIN)/countersign $(BIN)/testrunner $(BIN)/gotest
 
 .PHONY: test-scale
 test-scale: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## explain every statement of lists, exports, retention and erasure on tables of 2 million decisions (SCALE=80 times 24,000)
-	@COUNTERSIGN_TEST_SCALE=$(or $(SCALE),80) $(TESTED) $(BIN)/testrunner --format standard-verbose --modules integration -- -timeout 60m -count 1 -run '^TestStatementsReadByIndex$$' .
+	@COUNTERSIGN_TEST_SCALE=$(or $(SCALE),80) $(TESTED) $(BIN)/testrunner --memory 64 --format standard-verbose --modules integration -- -timeout 60m -count 1 -run '^TestStatementsReadByIndex$$' .
 
 .PHONY: tamper
 tamper: $(BIN)/devstack $(BIN)/testrunner $(BIN)/gotestsum ## edit every column of every table that decides, delete and make up its rows, before and after they are used: each edit is refused or found

@@ -28,12 +28,12 @@ func TestAvailableMemory(t *testing.T) {
 // Files in memory need a shorter log, and files on a disk keep the settings of an ephemeral server.
 func TestPlaceOfTheServers(t *testing.T) {
 	t.Parallel()
-	dir, settings := databaseFolder()
+	dir, settings := databaseFolder(1 << 30)
 	require.DirExists(t, dir)
 	if dir == memory {
 		require.Equal(t, inMemory, settings)
-	} else {
-		require.Equal(t, os.TempDir(), dir)
-		require.Empty(t, settings)
+		dir, settings = databaseFolder(1 << 60)
 	}
+	require.Equal(t, os.TempDir(), dir)
+	require.Empty(t, settings)
 }

@@ -53,6 +53,7 @@ type options struct {
 	args                []string // for go test: its flags, then patterns of packages, each with a dot in front
 	reruns              int      // how often a failed test runs again
 	pooled              bool     // PgBouncer is started
+	memory              uint64   // that the databases need, in GB
 	prepared            int      // how many prepared statements PgBouncer follows
 	citus               string   // folder of a Postgres with the extension citus
 }
@@ -65,6 +66,7 @@ func main() {
 	modules := flag.String("modules", ".", "`folders` of the modules to test, separated by commas; the last one's summary closes the run")
 	first := flag.String("first", "", "`packages` of the last module whose tests start before the others of ./..., separated by commas")
 	flag.IntVar(&o.reruns, "reruns", 0, "how many `times` a failed test runs again, alone; one that then passes does not fail the run, and its failure stays in the output")
+	flag.Uint64Var(&o.memory, "memory", 8, "how many `GB` of memory the databases of the tests need; they are on a disk if less is free")
 	flag.BoolVar(&o.pooled, "pgbouncer", false, "run the stores of the tests behind PgBouncer in transaction mode")
 	flag.IntVar(&o.prepared, "prepared", 0, "how many prepared `statements` PgBouncer follows; 0: none")
 	flag.StringVar(&o.citus, "citus", "", "run the tests on a coordinator and workers of Citus, with the Postgres of the `folder` that has bin/ with the extension installed")
@@ -89,7 +91,7 @@ func main() {
 
 // run returns the exit code of the first module whose tests failed.
 func run(ctx context.Context, o options) (int, error) {
-	parent, settings := databaseFolder()
+	parent, settings := databaseFolder(o.memory << 30)
 	dir, err := os.MkdirTemp(parent, "countersign-test-")
 	if err != nil {
 		return 1, err
