@@ -65,7 +65,8 @@ func limit(c *pgx.ConnConfig, d time.Duration) {
 // parameter and ignore it. It reads both back.
 func verifyServer(ctx context.Context, conn *pgx.Conn, d time.Duration) error {
 	var pid uint32
-	if err := conn.QueryRow(ctx, "select pg_backend_pid()").Scan(&pid); err != nil {
+	// Not prepared: behind a pooler the connection to the server may have the statement of another client.
+	if err := conn.QueryRow(ctx, "select pg_backend_pid()", pgx.QueryExecModeExec).Scan(&pid); err != nil {
 		return err
 	}
 	c := conn.Config()
