@@ -75,7 +75,7 @@ func TestLowestDividesByTime(t *testing.T) {
 	before := time.Now()
 	id := ids.New(ids.Session)
 	require.Less(t, ids.Lowest(ids.Session, before), id)
-	require.Greater(t, ids.Lowest(ids.Session, time.Now().Add(time.Millisecond)), id)
+	require.Greater(t, ids.Lowest(ids.Session, time.Now().Add(time.Minute)), id)
 	require.True(t, ids.Has(ids.Session, ids.Lowest(ids.Session, before)))
 	require.Equal(t, "ses_01jnhsm8000000000000000000", ids.Lowest(ids.Session, time.Date(2025, 3, 5, 0, 0, 0, 0, time.UTC)))
 }
