@@ -50,16 +50,18 @@ func IsActive(row, environment string) string {
 	return "exists (select from subjects s where s.environment_id = " + environment + " and s.uid = " + row + ".subject_uid and s.status = 'active')"
 }
 
-// ReadColumns lists what Read scans of a subject.
-var ReadColumns = "s.uid, s.updated_at, " + table.Ended("s", "$2") + ", " + Columns
+// Select is the statement that reads the subject that ByExternalID or ByUID selects: what Read scans, then other columns, of the rows that joins adds.
+func Select(columns, joins, condition string) string {
+	return "select s.uid, s.updated_at, " + table.Ended("s", "$2") + ", " + Columns + ", " + columns + " from subjects s " + joins + " where " + condition
+}
 
-// Read is the row of a subject as it is read.
+// Read is the row of a subject as Select reads it.
 type Read struct {
 	row     models.Subject
 	putBack bool
 }
 
-// Fields returns where to scan ReadColumns.
+// Fields returns where to scan the first columns of Select.
 func (r *Read) Fields() []any {
 	return append([]any{&r.row.UID, &r.row.UpdatedAt, &r.putBack}, Fields(&r.row)...)
 }

@@ -142,14 +142,12 @@ func queryFacts(ctx context.Context, q *pg.Q, f *Facts, b *pgx.Batch, which stri
 // facts is the statement that reads the subject which a condition selects, with its session, the number of its passkeys and its templates: one, because
 // a distributed server plans each statement twice, which costs it more than the execution.
 func facts(which string) string {
-	return "select " + subjectrow.ReadColumns + `, e.id, e.device_class, e.status, e.last_activity_at, e.state, coalesce(e.legacy, false), e.started_at, e.row_mac,
-		coalesce(e.ended, false),
+	return subjectrow.Select(`e.id, e.device_class, e.status, e.last_activity_at, e.state, coalesce(e.legacy, false), e.started_at, e.row_mac, coalesce(e.ended, false),
 		(select count(*) from passkeys p where p.environment_id = $2 and p.subject_uid = s.uid and p.revoked_at is null),
 		(select json_agg(json_build_object('Modality', t.modality, 'DeviceClass', t.device_class, 'ModelVersion', t.model_version,
-			'Provisional', t.provisional, 'Limitations', t.limitations)) from templates t where t.environment_id = $2 and t.subject_uid = s.uid and t.status = 'active')
-		from subjects s left join lateral (select e.*, ` + pg.TableOf("sessions").Ended("e", "$2") + ` as ended from sessions e
-			where e.environment_id = $2 and e.subject_uid = s.uid and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1) e on true
-		where ` + which
+			'Provisional', t.provisional, 'Limitations', t.limitations)) from templates t where t.environment_id = $2 and t.subject_uid = s.uid and t.status = 'active')`,
+		`left join lateral (select e.*, `+pg.TableOf("sessions").Ended("e", "$2")+` as ended from sessions e
+			where e.environment_id = $2 and e.subject_uid = s.uid and ($4::text is null or e.id = $4) order by e.started_at desc, e.id desc limit 1) e on true`, which)
 }
 
 // receive stores the row of facts, if there is one.
