@@ -22,7 +22,7 @@ type Retirement struct {
 	// Lost retires the key although values are still sealed by it, which can no longer be read afterwards.
 	Lost bool
 	Now  time.Time
-	// Reseal seals by the active key, in the transaction of the retirement, what would otherwise keep the key in use for ever.
+	// Reseal seals by the active key what would otherwise keep the key in use for ever. It is undone if anything else still needs the key.
 	Reseal func(ctx context.Context, q *pg.Q) error
 }
 
@@ -34,15 +34,14 @@ func Retire(ctx context.Context, r Retirement) error {
 			return err
 		}
 	}
+	if !r.Lost {
+		if err := r.Store.Write(ctx, func(q *pg.Q) error { return r.released(ctx, q) }); err != nil {
+			return err
+		}
+	}
+	// A transaction of its own: the rows that it renews are not locked while large tables are searched for sealed values.
 	return r.Store.Write(ctx, func(q *pg.Q) error {
-		if err := lockKey(ctx, q); err != nil {
-			return err
-		}
-		rows, err := ListKeys(ctx, q)
-		if err != nil {
-			return err
-		}
-		if err := r.allowed(inUse(rows)); err != nil {
+		if _, err := r.locked(ctx, q); err != nil {
 			return err
 		}
 		id, err := hex.DecodeString(r.ID)
@@ -52,17 +51,33 @@ func Retire(ctx context.Context, r Retirement) error {
 		if err := pg.RenewMACs(ctx, q, pg.Renewal{Key: id, Unverified: r.Lost}); err != nil {
 			return err
 		}
-		if !r.Lost {
-			if err := r.Reseal(ctx, q); err != nil {
-				return err
-			}
-			if err := r.unused(ctx, q, rows); err != nil {
-				return err
-			}
-		}
 		_, err = retireKey(ctx, q, r.ID, r.Now)
 		return err
 	})
+}
+
+// locked keeps others from recording or retiring a key, checks that the retirement is allowed, and returns all keys.
+func (r Retirement) locked(ctx context.Context, q *pg.Q) ([]models.MasterKey, error) {
+	if err := lockKey(ctx, q); err != nil {
+		return nil, err
+	}
+	rows, err := ListKeys(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	return rows, r.allowed(inUse(rows))
+}
+
+// released seals anew what would keep the key in use, and returns an error if anything still needs it.
+func (r Retirement) released(ctx context.Context, q *pg.Q) error {
+	rows, err := r.locked(ctx, q)
+	if err != nil {
+		return err
+	}
+	if err := r.Reseal(ctx, q); err != nil {
+		return err
+	}
+	return r.unused(ctx, q, rows)
 }
 
 // allowed checks that the key is one of the database's, is not the active one, and that all others are held.
